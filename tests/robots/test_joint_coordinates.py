@@ -10,6 +10,7 @@ import pytest
 from tests.support.random_trees import body_start, random_joint_start, random_tree
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_methods import SizesOfParts
 
 
 @pytest.mark.parametrize(
@@ -190,3 +191,19 @@ def test_arguments_of_joint_coordinates_that_have_no_place_are_refused() -> None
     m = four_bar("joint")
     with pytest.raises(dd.ModelError, match=r"Joint 'j5' closes a loop and takes no start."):
         m.joint("j5", "revolute", dd.ground, m.bodies["c"], coordinates="joint", start=0.0)
+
+
+@pytest.mark.parametrize("coordinates", ["joint", "body"])
+def test_joints_that_hardly_move_are_no_signals_of_unknown_size(coordinates):
+    """The run is not made again with tolerances in units of what far joints do in a short time."""
+    m = dd.Model("hanging chain")
+    m.gravity([0, -9.81])
+    before = dd.ground
+    for k in range(8):
+        body = m.body(f"b{k}", 1.0, 0.01, "planar")
+        at = [0, 0] if k == 0 else [0, -0.1]
+        m.joint(f"j{k}", "revolute", before, body, at_a=at, at_b=[0, 0.1], coordinates=coordinates)
+        before = body
+    start = {"j0.angle": 1e-4} if coordinates == "joint" else {"b0.angle": 1e-4}
+    tr = dd.simulate(m, 0.01, start=start)
+    assert SizesOfParts not in map(type, tr.records)

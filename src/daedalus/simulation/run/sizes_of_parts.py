@@ -1,7 +1,8 @@
 """Absolute tolerances of networks whose signals turn out small: they follow from the sizes that a first run has shown.
 
 Parts bring voltages, currents and speeds without knowing how large these get: a nominal value of one volt says nothing
-of a network of microvolts. A state of a part that stays within a thousand absolute tolerances over a run is not
+of a network of microvolts. Bodies and joints have lengths and angles, whose sizes are known: a joint that hardly moves
+beside others stays as it is. A state of a part that stays within a thousand absolute tolerances over a run is not
 resolved by it, so the run is made once more with tolerances in units of its largest value, first as far as the rounding
 errors of the largest state allow, then as far as the run does not get much longer.
 """
@@ -17,6 +18,8 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.deadline import OutOfTime, current_deadline
+from daedalus.model.mechanics.mechanics_part import Mechanics
+from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.result.joined_trajectory import joined
@@ -45,7 +48,7 @@ def by_sizes_of_parts(request: Request, whole: Trajectory, again: Callable[[Requ
     number = isinstance(request.atol, (int, float, np.integer, np.floating))
     if not number or request.step is not None or not whole.success or whole.system.discrete_count:
         return whole
-    if not any(once(piece.system, _has_parts) for piece in whole.pieces):
+    if not any(once(piece.system, _of_parts) for piece in whole.pieces):
         return whole
     atol = float(request.atol)  # type: ignore[arg-type]
     told: dict[str, None] = {}
@@ -95,6 +98,7 @@ def _tolerances(
     largest: dict[str, float] = {}
     tolerances: dict[str, float] = {}
     moved: set[str] = set()
+    of_parts = frozenset[str]().union(*(once(piece.system, _of_parts) for piece in whole.pieces))
     for piece in whole.pieces:
         plant: Any = piece._plant
         labels, x = plant.system.labels["x"], piece._x[:, plant.row_parts["x"]]
@@ -111,7 +115,7 @@ def _tolerances(
     top, small = max(largest.values(), default=0.0), []
     for label, size in largest.items():
         own = max(atol * size, noise * top, SMALLEST)
-        if _is_of_part(label) and label in moved and size < RESOLVED * tolerances[label] and own < tolerances[label]:
+        if label in moved and label in of_parts and size < RESOLVED * tolerances[label] and own < tolerances[label]:
             tolerances[label] = own
             small.append(label)
     return tolerances, tuple(small)
@@ -128,14 +132,13 @@ def _has_small_states(piece: Trajectory, atol: float) -> bool:
     return bool((x[:, small] != x[:1, small]).any())
 
 
-def _has_parts(system: System) -> bool:
-    """Whether a state belongs to a part."""
-    return any(_is_of_part(variable.name) for variable in system.of_kind("state"))
-
-
-def _is_of_part(name: str) -> bool:
-    """Whether a name is a path through parts."""
-    return len(name.split(".")) > 1
+def _of_parts(system: System) -> frozenset[str]:
+    """The states of parts, whose names are paths; what moves bodies and joints is none of them."""
+    part = system.part(Mechanics)
+    written = None if part is None or part.book is None else part.book.written.mechanics
+    moves = set[str]() if written is None else {*written.positions, *(v.velocity for v in written.velocities.values())}
+    names = ((label, split_derivative(split_index(label)[0])[0]) for label in system.labels["x"])
+    return frozenset(label for label, name in names if "." in name and name not in moves)
 
 
 def _told(whole: Trajectory, small: tuple[str, ...]) -> Trajectory:
