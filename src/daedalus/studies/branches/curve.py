@@ -76,6 +76,13 @@ class ImplicitCurve:
         normal = point.tangent / sizes**2
         return self.corrected(guess, normal, point.tangent)
 
+    def between(self, first: CurvePoint, last: CurvePoint, share: float) -> np.ndarray:
+        """Unknowns near the curve at a share of the way between two points, by both tangents."""
+        gap = last.unknowns - first.unknowns
+        length, rest = self._length(gap, first.unknowns), 1 - share
+        swing = rest * (length * first.tangent - gap) - share * (length * last.tangent - gap)
+        return first.unknowns + share * gap + share * rest * swing
+
     def corrected(self, guess: np.ndarray, normal: np.ndarray, along: np.ndarray) -> CurvePoint | None:
         """The point of the curve in the plane through a guess with a given normal."""
         sizes: list[float] = []

@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import InputError
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
 from daedalus.studies.branches.rest_equations import RestEquations
@@ -38,12 +39,17 @@ class SpecialPoint:
     name: str
     parameter: float
     state: OperatingPoint
-    eigenvalues: np.ndarray
     coefficient: float
     sentence: str
     frequency: float | None
     _walk: Any
     _directions: tuple[np.ndarray, ...] = ()
+
+    @cached_property
+    def eigenvalues(self) -> np.ndarray:
+        """Those of the linearisation at this point."""
+        found: np.ndarray = self._walk.eigenvalues_at(self)
+        return found
 
     def __repr__(self) -> str:
         return f"SpecialPoint({self.kind} at {self.name} = {self.parameter:.10g})"

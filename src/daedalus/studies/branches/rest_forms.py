@@ -14,7 +14,6 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.points.complete_point import Entry
-from daedalus.analysis.points.partial_derivatives import full_matrix
 from daedalus.compilation import Compiled, compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
@@ -157,8 +156,10 @@ class CompiledEquations:
 
     def __init__(self, residual: ca.SX, unknowns: ca.SX, constants: list[ca.SX]) -> None:
         slopes = ca.jacobian(residual, unknowns)
-        self.pattern = slopes.sparsity()
-        self.size = int(unknowns.numel())
+        pattern = slopes.sparsity()
+        self.shape, self.size = pattern.shape, int(unknowns.numel())
+        self._rows, self._ends = (np.array(part, dtype=np.int32) for part in (pattern.row(), pattern.colind()))
+        self._columns = np.repeat(np.arange(self.size), np.diff(self._ends))
         self._function = compile_function(
             ca.Function("equations", [unknowns, *constants], [ca.densify(residual), slopes])
         )
@@ -167,7 +168,9 @@ class CompiledEquations:
         """The residual and its Jacobian: a full matrix of a small system, a sparse one of a large one."""
         value, entries = self._function(unknowns, *constants)
         if self.size <= FULL_MATRIX:
-            return value, full_matrix(self.pattern, entries)
+            full = np.zeros(self.shape)
+            full[self._rows, self._columns] = entries
+            return value, full
         from scipy.sparse import csc_matrix
 
-        return value, csc_matrix((entries, self.pattern.row(), self.pattern.colind()), shape=self.pattern.shape)
+        return value, csc_matrix((entries, self._rows, self._ends), shape=self.shape)

@@ -28,7 +28,7 @@ NEAR = 3.0
 CLOSED = 0.02
 # Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them would
 # cross the imaginary axis within so many times the way since they were seen, and after so many steps.
-FEW_STATES, AHEAD, MOST_UNSEEN = 40, 2.0, 8
+FEW_STATES, AHEAD, MOST_UNSEEN = 40, 1.5, 8
 # A change between two points that were passed already is searched for in halves, so many times.
 MOST_HALVES = 8
 
@@ -189,14 +189,16 @@ class Walk(CurveWalk[RestStep, Seen]):
         explained = 0
         crosses = before.orientation * after.orientation < 0
         turns = before.tangent[-1] * after.tangent[-1] < 0
-        middle = 0.5 * (before.unknowns + after.unknowns)
         if crosses:
+            real = [values.real[np.argmin(np.abs(values))] for values in (old, new)]
+            middle = self.curve.between(before, after, _share_to_zero(*real))
             Y = self._near(locate_crossing(self.rest, middle), middle, length)
             if Y is None:
                 return None
             found.append(("branch point", Y, before.tangent))
             explained = 1
         elif turns:
+            middle = self.curve.between(before, after, _share_to_zero(before.tangent[-1], after.tangent[-1]))
             Y = self._near(locate_fold(self.rest, middle), middle, length)
             if Y is None:
                 return None
@@ -207,7 +209,9 @@ class Walk(CurveWalk[RestStep, Seen]):
         if left >= 2 or (left == 1 and explained == 1 and abs(change) == 2):
             pair = _critical_pair(old, new)
             if pair is not None:
-                hopf = locate_hopf(self.rest, middle, pair)
+                share = _share_to_zero(pair[0].real, pair[1].real)
+                middle = self.curve.between(before, after, share)
+                hopf = locate_hopf(self.rest, middle, (1 - share) * pair[0] + share * pair[1])
                 Y = None if hopf is None else self._near(hopf[0], middle, length)
                 if hopf is not None and Y is not None and self._is_inside(Y, first, last):
                     found.append(("hopf", Y, hopf[1]))
@@ -301,14 +305,21 @@ class Walk(CurveWalk[RestStep, Seen]):
             coefficient, directions = crossing.coefficient, crossing.directions
             text = f"Branch point {where}: another branch of equilibria crosses ({crossing.kind})."
         return SpecialPoint(
-            kind, self.name, float(a[0]), rest.point(y, a), rest.eigenvalues(y, a), coefficient, text, frequency, self,
-            tuple(directions),
-        )  # fmt: skip
+            kind, self.name, float(a[0]), rest.point(y, a), coefficient, text, frequency, self, tuple(directions)
+        )
+
+    def eigenvalues_at(self, point: SpecialPoint) -> np.ndarray:
+        """The eigenvalues of the linearisation at a special point."""
+        Y = self._unknowns(point)
+        return self.rest.eigenvalues(Y[:-1], Y[-1:])
+
+    @staticmethod
+    def _unknowns(point: SpecialPoint) -> np.ndarray:
+        return np.concatenate([point.state.vectors["x"], point.state.vectors["z"], [point.parameter]])
 
     def switched(self, point: SpecialPoint) -> Branch:
         """The other branch through a branch point, from its end on one side to that on the other."""
-        Y = np.concatenate([point.state.vectors["x"], point.state.vectors["z"], [point.parameter]])
-        halves = []
+        Y, halves = self._unknowns(point), []
         for sign in (-1.0, 1.0):
             begun = self.entered(self.curve, Y, sign * point._directions[1], self.sizes(Y))
             if begun is not None:
@@ -366,8 +377,13 @@ class Walk(CurveWalk[RestStep, Seen]):
         return follow_hopf(wide, (self.name, name), [self.ends, ends], float(point.frequency or 0.0))
 
 
-def _critical_pair(old: np.ndarray, new: np.ndarray) -> complex | None:
-    """The complex eigenvalue, on either side of a change, that crosses the imaginary axis; of several the nearest."""
+def _share_to_zero(first: float, last: float) -> float:
+    """Where a value that changes its sign is zero, as a share of the way; the middle where it does not."""
+    return float(first / (first - last)) if first * last < 0 else 0.5
+
+
+def _critical_pair(old: np.ndarray, new: np.ndarray) -> tuple[complex, complex] | None:
+    """The complex eigenvalue, before and after a change, that crosses the imaginary axis; of several the nearest."""
     from scipy.optimize import linear_sum_assignment
 
     scale = max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0))
@@ -375,8 +391,9 @@ def _critical_pair(old: np.ndarray, new: np.ndarray) -> complex | None:
     rows, columns = linear_sum_assignment(np.abs(before[:, None] - after[None, :]))
     crossing = [(before[r], after[c]) for r, c in zip(rows, columns) if before[r].real * after[c].real <= 0]
     # A pair that becomes complex on the way has no partner.
-    candidates = [value for pair in crossing for value in pair] or [*before, *after]
-    return complex(min(candidates, key=lambda value: abs(value.real))) if candidates else None
+    candidates = crossing or [(value, value) for value in (*before, *after)]
+    nearest = min(candidates, key=lambda pair: min(abs(value.real) for value in pair), default=None)
+    return None if nearest is None else (complex(nearest[0]), complex(nearest[1]))
 
 
 # -- what was given -------------------------------------------------------------------------------------------
