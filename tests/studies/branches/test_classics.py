@@ -89,7 +89,10 @@ def test_a_branch_that_the_first_value_does_not_reach():
         lambda c, x, y, z: (-y - z, x + 0.2 * y, 0.2 + z * (x - c)),
     )  # fmt: skip
     branch = dd.branch(m, "c", (0.1, 6.0))
-    assert told(branch) == [("fold", pytest.approx(0.4, rel=1e-9))]
+    # With a = b the trace vanishes there too, so a pair ±i sqrt(2 - a²) crosses at the fold: a fold-Hopf point.
+    assert sorted(told(branch)) == [("fold", pytest.approx(0.4, rel=1e-9)), ("hopf", pytest.approx(0.4, rel=1e-9))]
+    pair = next(point for point in branch.points if point.kind == "hopf")
+    assert abs(pair.frequency - np.sqrt(2 - 0.2**2)) < 1e-9
     assert branch["c"][0] == branch["c"][-1] == 6.0
     assert branch["x0"][0] != branch["x0"][-1]
     assert len(branch.eigenvalues) == len(branch["c"])

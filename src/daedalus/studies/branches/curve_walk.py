@@ -45,7 +45,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
     """Follow one branch over a parameter, the last unknown of its curve."""
 
     # What a point of the branch is called, the shortest step, and the shortest one that tells events apart.
-    called, smallest, telling = "point", 1e-9, 1e-4
+    called, smallest, telling = "point", 1e-9, 1e-6
 
     def __init__(self, name: str, ends: tuple[float, float], most: int) -> None:
         self.name, self.ends, self.most = name, ends, most
@@ -124,12 +124,13 @@ class CurveWalk(ABC, Generic[Step, Special]):
                 length /= 4
                 continue
             if seen is None:
-                self.not_located(after)
-            return after, seen or [], next_length(after.point, length, self.largest)
+                seen = self.not_located(step, after)
+            return after, seen, next_length(after.point, length, self.largest)
         return self.lost(step)
 
-    def not_located(self, after: Step) -> None:
-        """Note a change before a step that no step was short enough to locate."""
+    @abstractmethod
+    def not_located(self, before: Step, after: Step) -> list[Special]:
+        """Note a change between two steps that no step was short enough to locate, and return what is known of it."""
 
     # -- ends --------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,10 @@ from daedalus.studies.branches.rest_equations import RestEquations
 FEW, MOST_SOLVES, SETTLED = 20, 12, 1e-13
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
 SYMMETRIC = 1e-6
+# A mode moves where this share of its equation is of rates.
+MOVES = 1e-10
+# Quadratic terms that miss the range of the linear ones by more than this share resonate with another eigenvalue.
+RESONANT = 1e-6
 
 
 def null_vectors(matrix: np.ndarray, scales: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -86,16 +90,25 @@ def fold_coefficient(rest: RestEquations, y: np.ndarray, a: np.ndarray) -> float
     slopes = rest.branch(np.append(y, a), *rest.constants)[1]
     slopes = (slopes if isinstance(slopes, np.ndarray) else slopes.toarray())[:, : rest.n]
     p, q = null_vectors(slopes, rest.square_scales(y, a))
-    q = q / np.linalg.norm(q[: rest.nx] if np.any(q[: rest.nx]) else q)
+    q = _as_motion(rest, q)
     left = rest.all_rows(p)
+    moved = _moved(rest, y, a, left, q)
+    form = rest.second(y, a, rest.direction(q), rest.direction(q)).real
+    return float(-0.5 * (left @ form) / moved)
+
+
+def _as_motion(rest: RestEquations, q: np.ndarray) -> np.ndarray:
+    """A null vector whose states have the length one, in the direction in which the largest entry grows."""
+    states = q[: rest.nx] if np.any(q[: rest.nx]) else q
+    return q / np.linalg.norm(states) * np.sign(q[np.argmax(np.abs(q))])
+
+
+def _moved(rest: RestEquations, y: np.ndarray, a: np.ndarray, left: np.ndarray, q: np.ndarray) -> float:
+    """How much of the critical mode its own equation has of w'; NaN where none: it is no motion, or a double zero."""
     E, _ = rest.pencil(y, a)
     moved = float(left @ E @ q)
-    form = rest.second(y, a, rest.direction(q), rest.direction(q)).real
-    if abs(moved) <= 1e-10 * np.linalg.norm(left) * np.linalg.norm(E @ q):
-        return float("nan")
-    # The sign of a null vector is free: b is told for the direction in which the largest state grows.
-    sign = np.sign(q[np.argmax(np.abs(q))])
-    return float(-0.5 * sign * (left @ form) / moved)
+    size = np.linalg.norm(left) * np.linalg.norm(E, axis=1).max(initial=0.0) * np.linalg.norm(q)
+    return moved if abs(moved) > MOVES * size else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +121,10 @@ class HopfForm:
 
 
 def hopf_form(rest: RestEquations, y: np.ndarray, a: np.ndarray, frequency: float) -> HopfForm:
-    """z' = iω z + c₁ z |z|² of the critical pair; l₁ = Re c₁/ω, negative where a stable orbit is born."""
+    """z' = iω z + c₁ z |z|² of the critical pair; l₁ = Re c₁/ω, negative where a stable orbit is born.
+
+    It is NaN where 0 or 2iω is an eigenvalue too and resonates with the pair.
+    """
     E, A = rest.pencil(y, a)
     rows = len(rest.system.equation_labels)
     E, J = E[:rows], -A[:rows]
@@ -118,8 +134,13 @@ def hopf_form(rest: RestEquations, y: np.ndarray, a: np.ndarray, frequency: floa
     Q = rest.direction(q, 1j * frequency)
     even = -rest.second(y, a, Q, Q.conj())[:rows]
     double = -rest.second(y, a, Q, Q)[:rows]
-    h11 = solved_or_nearest(J.astype(complex), even)
-    h20 = solved_or_nearest(J + 2j * frequency * E, double)
+    answers = []
+    for matrix, right in ((J.astype(complex), even), (J + 2j * frequency * E, double)):
+        answers.append(solved_or_nearest(matrix, right))
+        left = np.abs(matrix @ answers[-1] - right).max(initial=0.0)
+        if left > RESONANT * np.abs(right).max(initial=0.0):
+            return HopfForm(frequency, q, float("nan"))
+    h11, h20 = answers
     H11, H20 = rest.direction(h11), rest.direction(h20, 2j * frequency)
     cubic = rest.third(y, a, [Q, Q, Q.conj()])[:rows] / 2
     cubic = cubic + rest.second(y, a, Q, H11)[:rows] + rest.second(y, a, Q.conj(), H20)[:rows] / 2
@@ -143,10 +164,9 @@ def crossing_form(rest: RestEquations, Y: np.ndarray, tangent: np.ndarray) -> Cr
     n = rest.n
     y, a = Y[:n], Y[n:]
     size = np.append(np.maximum(rest.nominal, np.abs(y)), np.maximum(np.abs(a), 1e-3))
-    rows = np.abs(matrix * size).max(axis=1)
-    scaled = matrix * size / np.where(rows > 0, rows, 1.0)[:, None]
-    left, _, right = np.linalg.svd(scaled)
-    psi = left[:, -1] / np.where(rows > 0, rows, 1.0)
+    rows = rest.square_scales(y, a)[0]
+    left, _, right = np.linalg.svd(matrix * size / rows[:, None])
+    psi = left[:, -1] / rows
     kernel = right[-2:] * size
     # One direction is that of the branch we came along; the other one is found in the plane.
     known = kernel @ (tangent / size**2)
@@ -164,24 +184,17 @@ def crossing_form(rest: RestEquations, Y: np.ndarray, tangent: np.ndarray) -> Cr
     other = -c22 * first + 2 * c12 * second
     if np.linalg.norm(other / size) == 0:
         other = second
-    _, q = null_vectors(matrix[:, :n], rest.square_scales(y, a))
+    q = _as_motion(rest, null_vectors(matrix[:, :n], rest.square_scales(y, a))[1])
     quadratic = form(np.append(q, np.zeros(len(a))), np.append(q, np.zeros(len(a))))
     pitchfork = abs(quadratic) <= SYMMETRIC * largest * max(1.0, float(np.linalg.norm(q / size[:n])) ** 2)
-    E, _ = rest.pencil(y, a)
-    moved = float(weight @ E @ q)
-    if pitchfork:
-        coefficient = _pitchfork(rest, y, a, q, weight)
-    else:
-        coefficient = -0.5 * quadratic / moved if moved else float("nan")
+    coefficient = _pitchfork(rest, y, a, q, weight) if pitchfork else -0.5 * quadratic / _moved(rest, y, a, weight, q)
     return CrossingForm("pitchfork" if pitchfork else "transcritical", (first, other), float(coefficient))
 
 
 def _pitchfork(rest: RestEquations, y: np.ndarray, a: np.ndarray, q: np.ndarray, weight: np.ndarray) -> float:
     """c of w' = … + c w³: negative where the new branches are stable (supercritical)."""
-    q = q / np.linalg.norm(q[: rest.nx] if np.any(q[: rest.nx]) else q)
     Q = rest.direction(q)
-    E, A = rest.pencil(y, a)
-    moved = float(weight @ E @ q)
+    _, A = rest.pencil(y, a)
     h = np.linalg.lstsq(-A, -rest.second(y, a, Q, Q).real, rcond=SINGULAR)[0]
     cubic = rest.third(y, a, [Q, Q, Q]).real / 6 + rest.second(y, a, Q, rest.direction(h)).real / 2
-    return float(-(weight @ cubic) / moved) if moved else float("nan")
+    return float(-(weight @ cubic) / _moved(rest, y, a, weight, q))

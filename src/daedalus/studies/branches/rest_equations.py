@@ -22,6 +22,8 @@ from daedalus.studies.branches.rest_forms import CompiledEquations, RestForms
 
 # Where x' and z follow from x by a matrix of at most this condition, eigenvalues come from that formula.
 WELL_CONDITIONED = 1e8
+# Slopes that vanish at a point are those so far beside it, in sizes of the unknowns.
+BESIDE = 0.1
 
 
 # What a pickle holds: expressions and functions are made again of these.
@@ -101,10 +103,14 @@ class RestEquations:
         return E, -by_y.reshape(self.n, rows).T
 
     def scales(self, y: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes of the equations as written, and of the unknowns."""
-        E, A = self.pencil(y, a)
+        """The sizes of the equations as written, and of the unknowns.
+
+        At a special point all slopes of an equation may vanish, as those of 0 = z (z - a): its size is that beside it.
+        """
         size = np.maximum(self.nominal, np.abs(y))
-        rows = np.maximum(np.abs(E * size).max(axis=1, initial=0.0), np.abs(A * size).max(axis=1, initial=0.0))
+        beside = y + BESIDE * size * np.cos(np.arange(self.n, dtype=float))
+        slopes = [np.abs(matrix * size) for at in (y, beside) for matrix in self.pencil(at, a)]
+        rows = np.nan_to_num(slopes, nan=0.0, posinf=0.0).max(axis=(0, 2), initial=0.0)
         return np.where(rows > 0, rows, 1.0)[: self.forms.own], size
 
     def square_scales(self, y: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

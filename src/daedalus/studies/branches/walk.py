@@ -29,6 +29,8 @@ CLOSED = 0.02
 # Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them would
 # cross the imaginary axis within so many times the way since they were seen, and after so many steps.
 FEW_STATES, AHEAD, MOST_UNSEEN = 40, 1.5, 8
+# Two Hopf points between two points of a branch are one where their frequencies agree to this share.
+SAME = 1e-6
 # A change between two points that were passed already is searched for in halves, so many times.
 MOST_HALVES = 8
 
@@ -90,7 +92,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         seen += self._seen_since(steps)
         rows = np.array([step.point.unknowns for step in steps])
         spectra = Spectra(self.rest, rows, [step.known for step in steps])
-        done = Branch(self.rest, self.name, rows, spectra, ended, notes, self.neutral)
+        done = Branch(self.rest, self.name, rows, spectra, ended, (*notes, *self.missed), self.neutral)
         done.points = tuple(self.special(*one) for one in seen)
         return done
 
@@ -166,8 +168,7 @@ class Walk(CurveWalk[RestStep, Seen]):
             return found
         middle = self.stepped(first, length / 2) if most else None
         if middle is None:
-            self.not_located(last)
-            return []
+            return self.not_located(first, last)
         return [*self._halved(first, middle, most - 1), *self._halved(middle, last, most - 1)]
 
     def _seen_since(self, steps: Sequence[RestStep]) -> list[Seen]:
@@ -184,43 +185,58 @@ class Walk(CurveWalk[RestStep, Seen]):
         return unstable_count(step.eigenvalues, self.neutral)
 
     def _between(self, first: RestStep, last: RestStep, length: float) -> list[Seen] | None:
+        found, unexplained = self._located(first, last, length)
+        return None if unexplained else found
+
+    def not_located(self, before: RestStep, after: RestStep) -> list[Seen]:
+        """Note a change that no step was short enough to tell apart, with what lies there of what was located."""
+        found, count = self._located(before, after, self.telling)
+        many = "an eigenvalue passes" if count == 1 else f"{count} eigenvalues pass"
+        grain = 2 * self.telling * self.width
+        middle = grain * round(0.5 * float(before.point.unknowns[-1] + after.point.unknowns[-1]) / grain)
+        self.missed.append(
+            f"{many} through the imaginary axis near {self.name} = {middle:.6g}, and nothing that was located there "
+            f"explains it"
+        )
+        return found
+
+    def _located(self, first: RestStep, last: RestStep, length: float) -> tuple[list[Seen], int]:
+        """What happens between two points, in its order, and how many eigenvalues cross that this does not explain.
+
+        A fold or a crossing that is there and was not located counts as one of them.
+        """
         before, after, old, new = first.point, last.point, first.eigenvalues, last.eigenvalues
         found: list[Seen] = []
-        explained = 0
         crosses = before.orientation * after.orientation < 0
         turns = before.tangent[-1] * after.tangent[-1] < 0
         if crosses:
             real = [values.real[np.argmin(np.abs(values))] for values in (old, new)]
             middle = self.curve.between(before, after, _share_to_zero(*real))
             Y = self._near(locate_crossing(self.rest, middle), middle, length)
-            if Y is None:
-                return None
-            found.append(("branch point", Y, before.tangent))
-            explained = 1
+            found += [] if Y is None else [("branch point", Y, before.tangent)]
         elif turns:
             middle = self.curve.between(before, after, _share_to_zero(before.tangent[-1], after.tangent[-1]))
             Y = self._near(locate_fold(self.rest, middle), middle, length)
-            if Y is None:
-                return None
-            found.append(("fold", Y, None))
-            explained = 1
-        change = unstable_count(new, self.neutral) - unstable_count(old, self.neutral)
-        left = abs(change) - explained
-        if left >= 2 or (left == 1 and explained == 1 and abs(change) == 2):
-            pair = _critical_pair(old, new)
-            if pair is not None:
-                share = _share_to_zero(pair[0].real, pair[1].real)
-                middle = self.curve.between(before, after, share)
-                hopf = locate_hopf(self.rest, middle, (1 - share) * pair[0] + share * pair[1])
-                Y = None if hopf is None else self._near(hopf[0], middle, length)
-                if hopf is not None and Y is not None and self._is_inside(Y, first, last):
-                    found.append(("hopf", Y, hopf[1]))
-                    left -= 2
-                else:
-                    return None
-        if left > 0:
-            return None
-        return sorted(found, key=lambda f: float(np.sum((f[1] - before.unknowns) * before.tangent)))
+            found += [] if Y is None else [("fold", Y, None)]
+        missing = int((crosses or turns) and not found)
+        change = abs(unstable_count(new, self.neutral) - unstable_count(old, self.neutral))
+        # A pair may cross beside a fold or a crossing, to the same side or to the other one.
+        pairs = _crossing_pairs(old, new) if change >= 2 or found else []
+        if change >= 2 and not pairs:
+            pairs = _nearest_pair(old, new)
+        for pair in pairs:
+            share = _share_to_zero(pair[0].real, pair[1].real)
+            middle = self.curve.between(before, after, share)
+            hopf = locate_hopf(self.rest, middle, (1 - share) * pair[0] + share * pair[1])
+            Y = None if hopf is None else self._near(hopf[0], middle, length)
+            if hopf is None or Y is None or not self._is_inside(Y, first, last):
+                continue
+            if not any(kind == "hopf" and np.isclose(extra, hopf[1], rtol=SAME) for kind, _, extra in found):
+                found.append(("hopf", Y, hopf[1]))
+        ordered = sorted(found, key=lambda f: float(np.sum((f[1] - before.unknowns) * before.tangent)))
+        crossed = sum(2 if kind == "hopf" else 1 for kind, *_ in found)
+        odd = int(change > 0 and (crossed - change) % 2 != 0)
+        return ordered, max(change - crossed, odd, missing)
 
     def _near(self, Y: np.ndarray | None, middle: np.ndarray, length: float) -> np.ndarray | None:
         if Y is None:
@@ -292,14 +308,13 @@ class Walk(CurveWalk[RestStep, Seen]):
             form = hopf_form(rest, y, a, frequency)
             coefficient = form.coefficient
             birth = (
-                "a stable orbit is born (supercritical)"
+                f"first Lyapunov coefficient {coefficient:.6g}, so a stable orbit is born (supercritical)"
                 if coefficient < 0
-                else "an unstable orbit is born (subcritical)"
+                else f"first Lyapunov coefficient {coefficient:.6g}, so an unstable orbit is born (subcritical)"
+                if np.isfinite(coefficient)
+                else "another eigenvalue resonates with it, so there is no first Lyapunov coefficient"
             )
-            text = (
-                f"Hopf point {where}: a pair of eigenvalues ±{frequency:.6g}j crosses the imaginary axis; first "
-                f"Lyapunov coefficient {coefficient:.6g}, so {birth}."
-            )
+            text = f"Hopf point {where}: a pair of eigenvalues ±{frequency:.6g}j crosses the imaginary axis; {birth}."
         else:
             crossing = crossing_form(rest, Y, extra)
             coefficient, directions = crossing.coefficient, crossing.directions
@@ -344,6 +359,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         """One branch of two halves from the middle, the first one backwards; twice: rows that both begin with."""
         rows, spectra = middle
         points: tuple[SpecialPoint, ...] = ()
+        notes = tuple(dict.fromkeys([*notes, *(back.notes if back is not None else ()), *forth.notes]))
         if back is not None:
             rows = [*back._rows[twice:][::-1], *rows]
             spectra = [*list(back.eigenvalues)[twice:][::-1], *spectra]
@@ -382,18 +398,25 @@ def _share_to_zero(first: float, last: float) -> float:
     return float(first / (first - last)) if first * last < 0 else 0.5
 
 
-def _critical_pair(old: np.ndarray, new: np.ndarray) -> tuple[complex, complex] | None:
-    """The complex eigenvalue, before and after a change, that crosses the imaginary axis; of several the nearest."""
+def _crossing_pairs(old: np.ndarray, new: np.ndarray) -> list[tuple[complex, complex]]:
+    """The complex eigenvalues, before and after a change, that cross the imaginary axis, the nearest first."""
     from scipy.optimize import linear_sum_assignment
 
-    scale = max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0))
-    before, after = (values[values.imag > 1e-9 * scale] for values in (old, new))
+    before, after = _complex(old, new)
     rows, columns = linear_sum_assignment(np.abs(before[:, None] - after[None, :]))
     crossing = [(before[r], after[c]) for r, c in zip(rows, columns) if before[r].real * after[c].real <= 0]
-    # A pair that becomes complex on the way has no partner.
-    candidates = crossing or [(value, value) for value in (*before, *after)]
-    nearest = min(candidates, key=lambda pair: min(abs(value.real) for value in pair), default=None)
-    return None if nearest is None else (complex(nearest[0]), complex(nearest[1]))
+    return sorted(crossing, key=lambda pair: min(abs(value.real) for value in pair))
+
+
+def _nearest_pair(old: np.ndarray, new: np.ndarray) -> list[tuple[complex, complex]]:
+    """The complex eigenvalue on either side that is nearest to the axis: one that becomes complex has no partner."""
+    both = np.concatenate(_complex(old, new))
+    return [(value, value) for value in both[np.argsort(np.abs(both.real))][:1]]
+
+
+def _complex(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    scale = max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0))
+    return old[old.imag > 1e-9 * scale], new[new.imag > 1e-9 * scale]
 
 
 # -- what was given -------------------------------------------------------------------------------------------

@@ -31,10 +31,15 @@ LOCATED = 1e-9
 NEAR_SIDE = 1e-3
 # A multiplier that is this far from 1 before and after a turn, on the same side, has not passed through it.
 APART = 0.5
+# Values of the parameter that differ by this share of its range or less are one.
+RESOLVED = 1e-10
 # An orbit has shrunk to a point of rest when it moves by this share of what it moved at most.
 SHRUNK = 0.02
 # A branch is closed when an orbit is the first one to this share of the sizes.
 CLOSED = 0.01
+# An orbit tends to one that joins points of rest where its slowest point is this slow beside its fastest one, and the
+# parameter moved by at most such a share of its range while the period grew by a tenth.
+NEAR_REST, STAYS, GROWN = 1e-7, 1e-8, 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +140,10 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             return None
         return OrbitStep(step.equations, orbit, after, multipliers)
 
-    def not_located(self, after: OrbitStep) -> None:
-        """Note a change before an orbit that no step was short enough to locate."""
+    def not_located(self, before: OrbitStep, after: OrbitStep) -> list[SpecialOrbit]:
+        """Note a change between two orbits that no step was short enough to locate."""
         self.missed.append(f"stability changes near {self.name} = {after.orbit.parameter:.6g}, not located")
+        return []
 
     def lost(self, step: OrbitStep) -> str:
         """Where the branch was when no step was short enough."""
@@ -171,7 +177,21 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             return self.shrunk(steps[-1], after)
         if len(steps) > 10 and self.closed(steps, after):
             return f"The branch came back to its first orbit, {self.name} = {steps[0].orbit.parameter:.6g}."
+        if self.endless(steps, after.orbit):
+            return (
+                f"The branch ends at {self.name} = {after.orbit.parameter:.10g}, period {after.orbit.period:.6g}: the "
+                f"period grows without bounds while {self.name} stays, as the orbit comes near to a point of rest."
+            )
         return ""
+
+    def endless(self, steps: Sequence[OrbitStep], last: OrbitValues) -> bool:
+        """Whether an orbit tends to one that joins points of rest: its multipliers have no digits then."""
+        shorter = next((step for step in reversed(steps) if step.orbit.period * GROWN <= last.period), None)
+        if shorter is None or abs(last.parameter - shorter.orbit.parameter) > STAYS * self.width:
+            return False
+        moved = np.maximum(np.ptp(last.values.x, axis=0), NOT_ZERO)
+        speeds = np.linalg.norm(last.values.rates / moved, axis=-1)
+        return bool(speeds.min() <= NEAR_REST * speeds.max())
 
     def shrunk(self, before: OrbitStep, after: OrbitStep) -> str:
         """Where the square of the amplitude goes to zero."""
@@ -228,11 +248,13 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
         leaves = max(abs(_pair_next_to_circle(side)) for side in (old, new)) > ON_CIRCLE
         if leaves and _pairs_outside(old) != _pairs_outside(new):
             tests.append(("torus", lambda step: _pair_next_to_circle(self.nontrivial(step.multipliers))))
-        change = abs(self.unstable(after.multipliers) - self.unstable(before.multipliers))
+        change = _certain_change(old, new)
         for kind, test in tests:
             located = self.located(before, after, length, test)
             if located is None and kind == "torus":
                 continue  # a pair that became two real ones outside of the circle has not crossed it
+            if located is not None and kind == "fold of cycles" and self.is_rounding(before, located[1], after):
+                continue
             if located is None or not _fits(kind, self.nontrivial(located[1].multipliers)):
                 return None
             found.append((located[0], kind, located[1]))
@@ -240,6 +262,10 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
         if change > explained:
             return None
         return [self.special(kind, step) for _, kind, step in sorted(found, key=lambda one: one[0])]
+
+    def is_rounding(self, *steps: OrbitStep) -> bool:
+        """Whether the parameter of some orbits is the same but for what Newton's method leaves."""
+        return bool(np.ptp([step.orbit.parameter for step in steps]) <= RESOLVED * self.width)
 
     def located(
         self, before: OrbitStep, after: OrbitStep, length: float, test: Callable[[OrbitStep], float]
@@ -344,6 +370,20 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             return None
         orbit = equations.split(point.unknowns)
         return OrbitStep(equations, orbit, point, equations.multipliers(orbit))
+
+
+def _certain_change(old: np.ndarray, new: np.ndarray) -> int:
+    """How many multipliers at least pass the unit circle; those on it, as of an orbit that is just born, may be either.
+
+    Example
+    -------
+    >>> inside, on, outside = np.array([0.5]), np.array([1.0]), np.array([2.0])
+    >>> _certain_change(inside, outside), _certain_change(on, outside), _certain_change(outside, on)
+    (1, 0, 0)
+    """
+    fewest = [int(np.sum(np.abs(side) > 1 + ON_CIRCLE)) for side in (old, new)]
+    most = [int(np.sum(np.abs(side) >= 1 - ON_CIRCLE)) for side in (old, new)]
+    return max(fewest[1] - most[0], fewest[0] - most[1], 0)
 
 
 def _beyond(multipliers: np.ndarray, side: int) -> float:
