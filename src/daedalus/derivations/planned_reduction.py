@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name
+from daedalus.model.notebook import adopt
 from daedalus.model.variables import Variable
 from daedalus.reduction.index.derivative_inputs import CONSTANT, MOMENT
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
@@ -29,7 +30,7 @@ def planned(model: Model) -> tuple[ReductionPlan, dict[str, ca.SX]]:
 def _with_inputs_differentiated(model: Model, needed: dict[str, int]) -> tuple[ReductionPlan, dict[str, ca.SX]]:
     """Inputs as Taylor polynomials about a moment, which is put at the time afterwards (see `derivative_inputs`)."""
     book = written_out(model)
-    moment = book._adopt(Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
+    moment = adopt(book, Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
     constants: dict[str, ca.SX] = {}
     symbols: dict[str, ca.SX] = {}
     polynomials: dict[str, object] = {}
@@ -40,7 +41,7 @@ def _with_inputs_differentiated(model: Model, needed: dict[str, int]) -> tuple[R
         for k in range(times + 1):
             own = derivative_name(name, k)
             variable = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
-            constants[own] = book._adopt(variable, ca.SX.sym(own, *shape))
+            constants[own] = adopt(book, variable, ca.SX.sym(own, *shape))
             symbols[own] = model.written.symbols[name] if k == 0 else ca.SX.sym(own, *shape)
             polynomial = polynomial + constants[own] * ((book.written.time - moment) ** k / factorial(k))
         polynomials[name] = polynomial

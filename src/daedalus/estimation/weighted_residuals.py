@@ -171,5 +171,5 @@ def _followed(samples: SensitivitySamples, name: str) -> tuple[np.ndarray, np.nd
     states = samples._states(name)
     if states is not None:
         return samples.value[:, states[0]], samples._slopes[:, states[0]]
-    what = samples._followed(name)
-    return what.value(samples._point), what.known(samples._point, samples._seeds)
+    values, slopes, _ = samples.curves_of(name)
+    return values, slopes

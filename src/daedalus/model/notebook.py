@@ -255,3 +255,18 @@ def shaped_like(symbol: ca.SX, value: ca.SX, where: str, because: str, *, number
             remedy=f"an expression of that shape, or one {'number' if numbers_alone else 'for all elements'}",
         )
     return value
+
+
+def declare(book: Notebook, variable: Variable) -> ca.SX:
+    """Put a checked description into a model that another room writes, and return a copy of its new symbol."""
+    return book._declare(variable)
+
+
+def adopt(book: Notebook, variable: Variable, symbol: ca.SX) -> ca.SX:
+    """The same under a symbol that nobody else writes in."""
+    return book._adopt(variable, symbol)
+
+
+def note_change(book: Notebook) -> None:
+    """To be called before what is written in a model is changed by another room."""
+    book._changed()

@@ -12,6 +12,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.notebook import adopt, note_change
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.system import System
@@ -111,7 +112,7 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
         new = variables.get(old.name, old)
         if new is None:
             continue
-        twin._adopt(new, model.written.symbols[old.name])
+        adopt(twin, new, model.written.symbols[old.name])
         if new.kind == "state":
             chain = model.written.derivatives.setdefault(old.name, []) if old.kind == "state" else []
             twin.written.derivatives[new.name] = chain
@@ -155,7 +156,7 @@ def substituted(book: Model, old: ca.SX, new: ca.SX) -> None:
     def changed(expression: ca.SX) -> ca.SX:
         return ca.densify(ca.substitute(expression, old, new))
 
-    book._changed()
+    note_change(book)
     book.written.equations = {n: replace(e, residual=changed(e.residual)) for n, e in book.written.equations.items()}
     book.written.outputs = {n: changed(e) for n, e in book.written.outputs.items()}
     book.written.invariants = {n: replace(e, residual=changed(e.residual)) for n, e in book.written.invariants.items()}
@@ -181,7 +182,7 @@ def equation_rows(book: Model) -> list[EquationRow]:
 
 def write_rows(book: Model, rows: Sequence[EquationRow], residuals: Sequence[ca.SX]) -> None:
     """Write scalar equations; components of one equation become one again where all of them are there."""
-    book._changed()
+    note_change(book)
     book.written.equations.update(by_equation(rows, residuals, book.written.equations))
 
 

@@ -15,6 +15,7 @@ from daedalus.components.spice.netlist import Netlist
 from daedalus.errors import SolverError
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
+from daedalus.model.notebook import note_change
 from daedalus.model.system.system import System
 
 
@@ -48,7 +49,7 @@ def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: 
             continue
         if variable.kind == "algebraic" or (variable.kind == "state" and variable.start[0] is None):
             m.written.variables[name] = replace(variable, start=(float(value),))
-    m._changed()
+    note_change(m)
 
 
 def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) -> dict[str, float]:

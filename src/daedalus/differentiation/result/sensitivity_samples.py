@@ -177,6 +177,11 @@ class SensitivitySamples:
         shapes = [what.shape, *(shape for _, shape in columns)]
         return self._out(_shaped(flat, shapes))
 
+    def curves_of(self, name: str) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+        """Values of a name (times, elements), their derivatives by every column without rounding, and its shape."""
+        what = self._followed(name)
+        return what.value(self._point), what.known(self._point, self._seeds), what.shape
+
     def _states(self, of: object) -> tuple[np.ndarray, tuple[int, ...]] | None:
         """Where the states of a name lie in x, and their shape: their derivatives are there; None for anything else."""
         system = self._case.system

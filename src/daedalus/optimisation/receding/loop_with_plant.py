@@ -9,6 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model
+from daedalus.model.notebook import note_change
 from daedalus.model.plain_numbers import without_unit
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
@@ -178,7 +179,7 @@ def with_sampled_inputs(model: Model | System, names: Iterable[str]) -> Model:
                 because="what a controller writes has to drive the plant.",
                 remedy=f"m.input({name!r}) in the plant",
             )
-        twin._changed()
+        note_change(twin)
         twin.written.variables[name] = make_variable(
             name, "discrete", variable.shape, start=[0.0] * variable.size if variable.shape else 0.0,
             unit=variable.unit, nominal=variable.nominal[0] if variable.nominal else 1.0,

@@ -19,6 +19,7 @@ from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, with_article
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import Role
 from daedalus.model.variables import Variable
 from daedalus.model.written import Equation
@@ -73,7 +74,7 @@ class FastAndSlow:
         for name in dict.fromkeys(name for name, _ in self.slow):
             own = [k for slow, k in self.slow if slow == name]
             rates = [n.written.derivative_scalar(name, k, 1) for k in own]
-            stand = n._declare(rate_variable(n, n.written.variables[name], 1, own, "algebraic"))
+            stand = declare(n, rate_variable(n, n.written.variables[name], 1, own, "algebraic"))
             substituted(n, concatenate(rates), ca.vec(stand))
             n.written.equations[f"rest of {name}"] = Equation(f"rest of {name}", concatenate(rates), role=Role.HELD)
         if time is not None:

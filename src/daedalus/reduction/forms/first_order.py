@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, element_label
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import highest_orders
 from daedalus.model.system.system import System
@@ -119,7 +120,7 @@ def rate_variable(n: Model, v: Variable, order: int, chosen: list[int], kind: st
 
 def _declare_rate(n: ReducedModel, v: Variable, order: int, chosen: list[int]) -> str:
     variable = rate_variable(n, v, order, chosen, "state")
-    n._declare(variable)
+    declare(n, variable)
     return variable.name
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
 from daedalus.model.written import Equation
@@ -56,7 +57,7 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
     for v in states:
         chosen = [k for k in range(v.size) if (v.name, k) not in given]
         if v.name not in silent and chosen:
-            new = elements(column(n._declare(rate_variable(n, v, 1, chosen, "algebraic"))))
+            new = elements(column(declare(n, rate_variable(n, v, 1, chosen, "algebraic"))))
             stands += [(rates[v.name, k], symbol) for k, symbol in zip(chosen, new)]
             links[f"rate of {v.name}"] = concatenate(rates[v.name, k] - symbol for k, symbol in zip(chosen, new))
     if stands:

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import at_values, concatenate, elements, symbol_key
+from daedalus.model.notebook import declare
 from daedalus.reduction.findings import TornUnknowns
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.forms.tearing import Tearing, balanced, tear
@@ -101,7 +102,7 @@ def _declared(
         left = [c for c in by_name[name] if c not in formulas]
         if left:
             part = part_of(n, book.written.variables[name], "_torn", [unknowns[c][1] for c in left])
-            new.update(zip(left, elements(n._declare(part))))
+            new.update(zip(left, elements(declare(n, part))))
     torn = [c for c in new if c not in formulas]
     if torn:
         old = concatenate(book.written.scalars[unknowns[c][0], 0][unknowns[c][1]] for c in torn)

@@ -17,6 +17,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.input_rates import rate_variable
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name
+from daedalus.model.notebook import adopt
 from daedalus.model.variables import Variable
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted, written_out
 
@@ -33,7 +34,7 @@ def with_derivative_inputs(
     place of inputs.
     """
     book = written_out(model)
-    moment = book._adopt(Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
+    moment = adopt(book, Variable(MOMENT, "parameter", start=(0.0,), nominal=(1.0,)), ca.SX.sym("moment"))
     constants, polynomials, inputs = {}, {}, {}
     for name, times in needed.items():
         old = model.written.variables[name]
@@ -41,7 +42,7 @@ def with_derivative_inputs(
         for k in range(times + 1):
             own = derivative_name(name, k)
             constant = replace(old, name=CONSTANT.format(name=own), kind="parameter", start=(0.0,) * old.size)
-            constants[own] = book._adopt(constant, ca.SX.sym(own, *model.written.symbols[name].shape))
+            constants[own] = adopt(book, constant, ca.SX.sym(own, *model.written.symbols[name].shape))
             inputs[own] = rate_variable(old, k) if k else old
             polynomial = polynomial + constants[own] * ((book.written.time - moment) ** k / factorial(k))
         polynomials[name] = polynomial
@@ -51,6 +52,6 @@ def with_derivative_inputs(
     final.written.equations = dict(n.written.equations)
     final.written.outputs = {name: value for name, value in n.written.outputs.items() if name not in constants}
     final._know(replace(n.reduction, original=model.freeze()), *n._found)
-    symbols = {own: final._adopt(inputs[own], model.written.symbols.get(own, constants[own])) for own in constants}
+    symbols = {own: adopt(final, inputs[own], model.written.symbols.get(own, constants[own])) for own in constants}
     substituted(final, concatenate([moment, *constants.values()]), concatenate([final.written.time, *symbols.values()]))
     return final

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.notebook import declare
 from daedalus.reduction.forms.first_order import rate_variable
 from daedalus.reduction.index.offsets import solved_for
 from daedalus.reduction.reduction_plan import ReductionPlan
@@ -85,6 +86,6 @@ def _declared(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> dic
     found = {}
     for (name, order), own in by_variable.items():
         variable = rate_variable(n, plan.book.written.variables[name], order, [k for k, _ in own], "algebraic")
-        for (_, entry), symbol in zip(own, elements(column(n._declare(variable)))):
+        for (_, entry), symbol in zip(own, elements(column(declare(n, variable)))):
             found[entry] = symbol
     return found

@@ -14,6 +14,7 @@ import casadi as ca
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.names import suggest_name, times_text
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.system import System
 from daedalus.model.variables import make_variable
@@ -88,5 +89,5 @@ def _declare_multipliers(n: ReducedModel, constraints: dict[str, Equation]) -> l
     for label, constraint in constraints.items():
         name = n.written.free_name(suggest_name(label.replace("[", "_").replace("]", "")) + "_mu")
         shape = () if constraint.residual.is_scalar() else (int(constraint.residual.numel()),)
-        symbols.append(n._declare(make_variable(name, "algebraic", shape, start=0.0)))
+        symbols.append(declare(n, make_variable(name, "algebraic", shape, start=0.0)))
     return symbols

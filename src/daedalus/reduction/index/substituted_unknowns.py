@@ -12,6 +12,7 @@ from daedalus.analysis.structure.expression_substitution import Substitution, su
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.model import Model
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import EquationRow, definition_row
 from daedalus.model.variables import Variable
 from daedalus.reduction.findings import CombinedUnknowns
@@ -93,5 +94,5 @@ def _declared(new: ReducedModel, work: Model, unknown: Unknown, leader: Unknown)
     name = new.written.free_name(f"{stems[0]}_with_{stems[1].rpartition('.')[2]}")
     old = work.written.variables[unknown[0]]
     nominal = (old.nominal[unknown[1]],)
-    new._declare(Variable(name, "state", (), "", (None,), (None,), nominal, (-float("inf"),), (float("inf"),), (0.0,)))
+    declare(new, Variable(name, "state", (), "", (None,), (None,), nominal, (-float("inf"),), (float("inf"),), (0.0,)))
     return name

@@ -21,6 +21,7 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model
+from daedalus.model.notebook import declare, note_change
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, collected
 from daedalus.model.system.once import remembered
@@ -213,8 +214,8 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for name in touched:
         own = [k for k in owners[name] if k not in choice.dependent]
         if own:
-            symbols = n._declare(
-                part_of(n, written.written.variables[name], "_alone", [owners[name].index(k) for k in own])
+            symbols = declare(
+                n, part_of(n, written.written.variables[name], "_alone", [owners[name].index(k) for k in own])
             )
             alone.update(zip(own, elements(column(symbols))))
     kept = [i for i in range(len(rows)) if i not in dropped]
@@ -243,7 +244,7 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     for (purpose, wanted), guard in zip(NAMES.items(), guards):
         name = n.written.free_name(wanted)
         n.written.events[name] = WrittenEvent(name, guard, -1, {}, True, purpose)
-    n._changed()
+    note_change(n)
     return n
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.names import derivative_name
+from daedalus.model.notebook import declare
 from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
@@ -91,7 +92,7 @@ def _lowered(plan: ReductionPlan, n: ReducedModel, entries: list[Entry]) -> list
     stands = []
     for (name, order), chosen in wanted.items():
         variable = rate_variable(n, plan.book.written.variables[name], order, chosen, "state")
-        for k, symbol in zip(chosen, elements(n._declare(variable))):
+        for k, symbol in zip(chosen, elements(declare(n, variable))):
             stands.append((plan.book.written.derivative_scalar(name, k, order), symbol))
             highest = plan.book.written.derivative_scalar(name, k, order + 1)
             if not any((name, order + 1) == key and k in own for key, own in wanted.items()):
@@ -174,7 +175,7 @@ def _write(
     rows = [(i, plan.level(i, int(c[i]) if i in plan.constraints else 0)) for i in values.rows]
     residuals = _in_new_states(list(values.rows.values()), lowered)
     if groups:
-        flags = elements(n._declare(make_variable(name, "parameter", (sum(counts),), start=0.0)))
+        flags = elements(declare(n, make_variable(name, "parameter", (sum(counts),), start=0.0)))
     for g, group in enumerate(groups):
         own = flags[sum(counts[:g]) : sum(counts[: g + 1])]
         event = ""
