@@ -9,7 +9,7 @@ import pytest
 import daedalus as dd
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.event_records import TurnedCondition
-from daedalus.simulation.sliding.rest import with_rests
+from daedalus.simulation.sliding.rest import Path, with_rests
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +122,24 @@ def test_a_run_that_crosses_by_rounding_what_it_rests_on_rests_there():
     m.equation(m.der(h), ca.if_else(h > 0, -ca.sqrt(ca.fabs(h)), 0))
     system = m.freeze()
     turns = [TurnedCondition(t, "h > 0", value) for t, value in ((2.0, 0.0), (2.1, 1.0), (2.2, 0.0))]
-    states = {2.0: 0.0, 2.1: 0.0, 2.2: 0.3}
-    found = with_rests(system, turns, lambda t: np.array([states[t]]), Drive(np.zeros(0)), np.zeros(0))
+    times, states = np.array([0.0, 2.0, 2.1, 2.2]), np.array([1.0, 0.0, 0.0, 0.3])
+    path = Path(times, states[:, None], lambda t: states[times == t])
+    found = with_rests(system, turns, path, (0.0, 3.0), Drive(np.zeros(0)), np.zeros(0), 1e-6)
     assert [(turn.time, turn.kind.value) for turn in found] == [(2.0, "rests"), (2.2, "leaves")]
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf"])
+def test_a_run_that_begins_at_rest_says_so_and_when_it_leaves(method):
+    """An empty tank is filled from t = 1 on, by an inflow that is still zero at that moment."""
+    m = dd.Model("tank")
+    h, inflow = m.state("h", start=0.0), m.input("inflow")
+    m.equation(m.der(h), inflow - ca.sqrt(ca.fmax(h, 0)))
+    ramp = dd.signal([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], kind="linear")
+    tr = dd.simulate(m, 2.0, inputs={"inflow": ramp}, method=method)
+    assert told(tr) == [("rests", "h > 0", 0.0), ("leaves", "h > 0", 1.0)]
+    assert told(dd.simulate(m, 0.9, inputs={"inflow": ramp}, method=method)) == [("rests", "h > 0", 0.0)]
+    # What is filled from the start on never rests, and a run that goes on does not begin anew.
+    steady = dd.simulate(m, 2.0, inputs={"inflow": 0.5}, method=method)
+    assert "rests" not in {transition.kind.value for transition in steady.transitions}
+    rest = dd.simulate(m, (0.5, 2.0), start=tr.at(0.5), inputs={"inflow": ramp}, method=method)
+    assert told(rest) == [("leaves", "h > 0", 1.0)]

@@ -52,7 +52,7 @@ from daedalus.simulation.run.stop_reason import ended_from_outside, refused_cont
 from daedalus.simulation.singular.growing_modes import growing_modes
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
-from daedalus.simulation.sliding.rest import with_rests
+from daedalus.simulation.sliding.rest import Path, resting_places, with_rests
 from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
@@ -397,7 +397,7 @@ def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None =
         in_time = settings.values_in_time(p, (piece.begin, t1), run.stop_time)
         timed = [] if in_time is None else _changed(*in_time, settings.switches.on_time)
         turns = _turns(run, settings.switches.conditions, timed, (piece.begin, t1))
-        turns = with_rests(settings.plant.system, turns, partial(_state_behind, settings.plant, run), drive, p)
+        turns = _with_rests(piece, run, turns)
         conditions = (*settings.switches.conditions, *settings.switches.on_time)
         told += (SwitchesLocated(run.turns + len(timed), conditions),)
         if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
@@ -431,6 +431,18 @@ def _turns(
     found = [] if modes is None else _changed(modes.held.times, modes.held.values, conditions)
     forward = 1.0 if span[1] >= span[0] else -1.0
     return tuple(sorted([*found, *timed], key=lambda turn: forward * turn.time))
+
+
+def _with_rests(piece: Piece, run: Any, turns: tuple[TurnedCondition, ...]) -> tuple[TurnedCondition, ...]:
+    """The same with those at which a core run comes to rest."""
+    settings = piece.settings
+    plant, begins = settings.plant, piece.begin == piece.road.request.t0 and not piece.goes_on
+    if not run.steps or not resting_places(plant.system):
+        return turns
+    times, rows = run.at_steps()
+    path = Path(np.array(times), np.array(rows)[:, plant.row_parts["x"]], partial(_state_behind, plant, run))
+    span = (piece.begin, run.stop_time)
+    return with_rests(plant.system, turns, path, span, piece.drive, piece.parameters, settings.rtol, begins)
 
 
 def _state_behind(plant: Plant, run: Any, t: float) -> np.ndarray:

@@ -6,6 +6,7 @@ A run that crosses such a condition by rounding rests there, whichever side roun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,7 +19,7 @@ from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.event_records import TransitionKind, TurnedCondition
 from daedalus.simulation.sliding.sliding_system import resting_system
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
-from daedalus.simulation.sliding.surface import Surface
+from daedalus.simulation.sliding.surface import Surface, conditions_at_zero
 
 # Fields are looked at this far beside a surface, in nominal values.
 BESIDE = 1e-6
@@ -29,8 +30,13 @@ LEAVES = 1e-12
 NEARER, STEEP, FALLS = 1e-4, 10.0, 0.9
 # Not nearer than so many spacings of the state.
 RESOLVED = 64.0
+# A surface that is this many tolerances away is met, and a run that is no farther from it stays on it.
+WITHIN = 10.0
 # What may have infinite slopes where it is finite.
 ROOTS = (ca.OP_SQRT, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_ASIN, ca.OP_ACOS)
+
+# Inputs and parameters.
+Held = tuple[np.ndarray, np.ndarray]
 
 
 def rate_beside(
@@ -107,29 +113,68 @@ def resting_places(system: System) -> tuple[int, ...]:
     return tuple(k for k in found if once(system, resting_system, k) is not None)
 
 
+class Path(NamedTuple):
+    """Where a piece of a run went: the times of its steps with x at each, and x right behind any of them."""
+
+    times: np.ndarray
+    states: np.ndarray
+    behind: Callable[[float], np.ndarray]
+
+    def stays_on(self, surface: Surface, begin: float, end: float, rtol: float, held: Callable[[float], Held]) -> bool:
+        """Whether steps between two times are on a surface: the first, the middle and the last of them."""
+        inside = np.flatnonzero((self.times - begin) * (end - self.times) > 0)
+        size = WITHIN * rtol * np.maximum(np.abs(self.states).max(axis=0), surface.system.nominal["x"])
+        for k in sorted({inside[0], inside[len(inside) // 2], inside[-1]}) if len(inside) else ():
+            t, x = float(self.times[k]), self.states[k]
+            if np.any(np.abs(surface.nearest(t, x, *held(t)) - x) > size):
+                return False
+        return True
+
+
 def with_rests(
     system: System,
     turns: Sequence[TurnedCondition],
-    state: Callable[[float], np.ndarray],
+    path: Path,
+    span: tuple[float, float],
     drive: Drive,
     p: np.ndarray,
+    rtol: float,
+    begins: bool = True,
 ) -> tuple[TurnedCondition, ...]:
-    """The changes of conditions in a run, with those at which it comes to rest and leaves again.
+    """The changes of conditions in a piece of a run, with those at which it comes to rest and leaves again.
 
-    state: x right behind a time. While a run rests, rounding turns the condition that it rests on: nothing changes.
+    While a run rests, rounding turns the condition that it rests on: nothing changes. It leaves with the turn behind
+    which it is found elsewhere, whatever the rates are at that moment. begins: whether the run begins with this piece,
+    so that a rest at its start is told.
     """
     places, switches = resting_places(system), switches_of(system)
-    if not turns or not places or switches is None:
+    if not places or switches is None:
         return tuple(turns)
     by_text = {switches.conditions[k]: k for k in places}
-    found, resting = list[TurnedCondition](), ""
-    for turn in turns:
+
+    def held(t: float) -> Held:
+        return drive.at_time(t), p
+
+    def rests_on(which: int, t: float, x: np.ndarray, until: float) -> bool:
+        surface = once(system, Surface, which)
+        return leads_to_rest(surface, t, x, *held(t), None) and path.stays_on(surface, t, until, rtol, held)
+
+    found, resting, t0 = list[TurnedCondition](), "", span[0]
+    first = {turn.condition: turn.time for turn in reversed(turns)}
+    x0 = path.behind(t0)
+    for k in conditions_at_zero(system, t0, x0, *held(t0)):
+        text = switches.conditions[k]
+        if text in by_text and not resting and rests_on(k, t0, x0, first.get(text, span[1])):
+            resting = text
+            if begins:
+                found.append(TurnedCondition(t0, text, 0.0, TransitionKind.RESTS))
+    for place, turn in enumerate(turns):
         which = by_text.get(turn.condition)
         if which is None or resting not in ("", turn.condition):
             found.append(turn)
             continue
-        surface, t = once(system, Surface, which), turn.time
-        rests = leads_to_rest(surface, t, state(t), drive.at_time(t), p, None)
+        until = next((other.time for other in turns[place + 1 :] if other.condition == turn.condition), span[1])
+        rests = rests_on(which, turn.time, path.behind(turn.time), until)
         if rests and not resting:
             found.append(turn._replace(kind=TransitionKind.RESTS))
         elif resting and not rests:

@@ -26,7 +26,7 @@ from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import settings_for
-from daedalus.simulation.sliding.rest import BESIDE, LEAVES, leads_to_rest, rate_beside, resting_places
+from daedalus.simulation.sliding.rest import BESIDE, LEAVES, WITHIN, leads_to_rest, rate_beside, resting_places
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
     levels_of,
@@ -40,8 +40,6 @@ from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, Pl
 
 # The jump on a surface is at least this share of the fields beside it, else the equations are continuous there.
 JUMPS = 1e-3
-# A surface that is this many tolerances away is met.
-WITHIN = 10.0
 # Pieces of fewer steps than this lead nowhere.
 FEWEST_STEPS = 3
 # So many events end a stay on a surface: it goes below, above, or is carried off.
