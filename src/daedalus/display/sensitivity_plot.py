@@ -33,9 +33,9 @@ def plot_sensitivities(
     left_out: list[str] = []
     if not of:
         rows, left_out = _chosen(rows, columns)
-    sizes = sens._directions.sizes(sens.system, sens._case.p)
+    sizes = sens.sizes
     # Ten per cent of zero is zero: what has no value yet widens no band.
-    changes = np.where(_without_value(sens), 0.0, CHANGE * sizes)
+    changes = np.where(sens.without_value, 0.0, CHANGE * sizes)
     if ax is not None:
         for row in rows:
             _curves(ax, sens, samples.time, row, columns, sizes)
@@ -80,21 +80,14 @@ def _names(names: str | Sequence[str] | None) -> list[str]:
 def _columns(sens: Sensitivities, wrt: list[str], of: object) -> list[int]:
     """What is drawn: the columns of the names, else those of the largest influence, parameters first."""
     if wrt:
-        return [int(k) for name in wrt for k in sens._wanted(name)[0]]
-    parameters = sens._directions.columns("p")
-    candidates = list(range(parameters.start, parameters.stop)) or list(range(sens._directions.count))
-    unset = _without_value(sens)
+        return sens.columns_of(wrt)
+    candidates = sens.columns_of(["parameters"]) or list(range(len(sens.labels)))
+    # A derivative times a value of zero says nothing.
+    unset = sens.without_value
     candidates = [k for k in candidates if not unset[k]] or candidates
     place = {label: k for k, label in enumerate(sens.labels)}
     ranked = [place[name] for name in sens.rank(of).names]
     return [k for k in ranked if k in candidates][:MOST_CURVES]
-
-
-def _without_value(sens: Sensitivities) -> np.ndarray:
-    """Which columns belong to parameters that are zero: a derivative times its value says nothing about them."""
-    unset = np.zeros(sens._directions.count, dtype=bool)
-    unset[sens._directions.columns("p")] = sens._case.p[list(sens._directions.p)] == 0
-    return unset
 
 
 def _times(sens: Sensitivities) -> np.ndarray:
@@ -107,9 +100,8 @@ def _times(sens: Sensitivities) -> np.ndarray:
 
 def _rows(samples: Any, name: str) -> list[Row]:
     """(label, values, slopes by every column) of every element of a name."""
-    what = samples._followed(name)
-    values, slopes = what.value(samples._point), what.first(samples._point, samples._seeds)
-    return [(element_label(name, what.shape, k), values[:, k], slopes[:, k]) for k in range(values.shape[1])]
+    values, slopes, shape = samples.curves_of(name)
+    return [(element_label(name, shape, k), values[:, k], slopes[:, k]) for k in range(values.shape[1])]
 
 
 def _curves(

@@ -177,6 +177,26 @@ class SensitivitySamples:
         shapes = [what.shape, *(shape for _, shape in columns)]
         return self._out(_shaped(flat, shapes))
 
+    def columns_of(self, names: Sequence[str]) -> list[int]:
+        """The columns of what was varied under some names; of all parameters for "parameters", and so on."""
+        columns: list[int] = []
+        for name in names:
+            own = self._directions.columns(GROUPS[name]) if name in GROUPS else None
+            columns += self._wanted(name)[0].tolist() if own is None else range(own.start, own.stop)
+        return columns
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The usual size of every column: nominal values, and of parameters their own where they have one."""
+        return self._directions.sizes(self._case.system, self._case.p)
+
+    @property
+    def without_value(self) -> np.ndarray:
+        """Which columns belong to parameters that are zero."""
+        zero = np.zeros(self._directions.count, dtype=bool)
+        zero[self._directions.columns("p")] = self._case.p[list(self._directions.p)] == 0
+        return zero
+
     def curves_of(self, name: str) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
         """Values of a name (times, elements), their derivatives by every column without rounding, and its shape."""
         what = self._followed(name)
