@@ -353,3 +353,23 @@ def test_weak_collections_lose_no_interrupt():
     made = re.compile(r"= (?:weakref\.)?Weak(?:Set|KeyDictionary|ValueDictionary)\(")
     places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if made.search(p.read_text(encoding="utf-8"))]
     assert places == ["interrupts.py"]
+
+
+def test_lanes_read_the_numbers_of_the_core():
+    """`_core.shared_numbers` has what both decide by: a copy is forgotten where the core's number changes."""
+    core = "".join(p.read_text(encoding="utf-8") for p in (PACKAGE / "core").rglob("*.hpp"))
+    known = {
+        name
+        for line in re.findall(r"inline constexpr [^;(]*;", core)
+        for name in re.findall(r"(\w+)\s*(?:\[\])? =", line)
+    }
+    copied = {
+        f"{path.name}: {name}"
+        for path in sorted((PACKAGE / "ensembles" / "lanes").rglob("*.py"))
+        for names, values in re.findall(r"^([A-Z][A-Z_]+(?:, [A-Z_]+)*) = (.*)$", text_of(path), re.MULTILINE)
+        if re.fullmatch(r"[-+*/.,e\d() ]*\d[-+*/.,e\d() ]*", values)
+        for name in names.split(", ")
+        if name.lower() in known
+    }
+    assert "most_between" in known
+    assert copied == set()

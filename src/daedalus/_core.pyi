@@ -16,6 +16,7 @@ quantile_numbers: dict[str, Any]
 philox_numbers: dict[str, Any]
 logarithm_numbers: tuple[float, ...]
 foretelling: tuple[float, ...]
+looks_at_defect: tuple[float, ...]
 
 class Function:
     def __init__(

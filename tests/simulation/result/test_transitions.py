@@ -9,7 +9,7 @@ import pytest
 import daedalus as dd
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.event_records import TurnedCondition
-from daedalus.simulation.sliding.rest import Path, with_rests
+from daedalus.simulation.sliding.rest import StatesAtSteps, with_rests
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def test_a_run_that_crosses_by_rounding_what_it_rests_on_rests_there():
     system = m.freeze()
     turns = [TurnedCondition(t, "h > 0", value) for t, value in ((2.0, 0.0), (2.1, 1.0), (2.2, 0.0))]
     times, states = np.array([0.0, 2.0, 2.1, 2.2]), np.array([1.0, 0.0, 0.0, 0.3])
-    path = Path(times, states[:, None], lambda t: states[times == t])
+    path = StatesAtSteps(times, states[:, None], lambda t: states[times == t])
     found = with_rests(system, turns, path, (0.0, 3.0), Drive(np.zeros(0)), np.zeros(0), 1e-6)
     assert [(turn.time, turn.kind.value) for turn in found] == [(2.0, "rests"), (2.2, "leaves")]
 

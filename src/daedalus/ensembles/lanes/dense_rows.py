@@ -17,7 +17,7 @@ from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
 
 # A step whose interpolant is not good enough is made anew in parts, by its error as if they were a little longer.
-LONGER, MOST_PARTS = 1.3, 64.0
+LONGER, MOST_PIECES = 1.3, 64.0
 
 
 class DenseRows(SavedInside):
@@ -53,7 +53,7 @@ class DenseRows(SavedInside):
         frame, w, numbers = self.frame, self.frame.w, self.numbers
         with w.when(w.any(mask), rarely=True):
             root = rough_exp(w, w.mul(rough_log(w, error), w.num(1.0 / (numbers.degree + 1))))
-            parts = w.smaller(w.own("ceil", w.mul(root, w.num(LONGER))), w.num(MOST_PARTS))
+            parts = w.smaller(w.own("ceil", w.mul(root, w.num(LONGER))), w.num(MOST_PIECES))
             (part,) = frame.cells(1)
             begin = [w.cell() for _ in self.x]
             for cell, word in zip(begin, self.x):

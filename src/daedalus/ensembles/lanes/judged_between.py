@@ -13,22 +13,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus._core import looks_at_defect, shared_numbers
+from daedalus.algebra.rank_decision import EPSILON
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import horner
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.saved_inside import Polynomials
 
-# As in the core: tolerances that values between the steps may be off by, and what is worth mending in units of that.
-MOST_BETWEEN, WORTH_MENDING, WORTH_MENDING_ALONE = 3.0, 0.05, 0.01
+# Tolerances that values between the steps may be off by, and what is worth mending in units of that.
+MOST_BETWEEN = shared_numbers["most_between"]
+WORTH_MENDING, WORTH_MENDING_ALONE = shared_numbers["worth_mending"], shared_numbers["worth_mending_alone"]
 # A step that is refused because of this error, from one time again, has a smaller one by this factor; so often not, and
 # it stands: rounding errors and kinks are no smaller in shorter steps.
-WORTH_REFUSING, MOST_IN_VAIN = 0.5, 3.0
-# Where defects of explicit steps are looked at, how much of h times a defect may be an error, and how many tolerances
-# that may be.
-LOOKS_AT_DEFECT, REACH_OF_DEFECT, MOST_OF_DEFECT = (0.25, 0.5, 0.8), 1.0 / 3, 1.0
-MOST_CHECKS, BESIDE_MIDDLE, PLACES = 2, 0.3, 1000
+WORTH_REFUSING, MOST_IN_VAIN = shared_numbers["worth_refusing"], shared_numbers["most_in_vain"]
+# How much of h times a defect of an explicit step may be an error, and how many tolerances that may be.
+REACH_OF_DEFECT, MOST_OF_DEFECT = shared_numbers["reach_of_defect"], shared_numbers["most_of_defect"]
+MOST_CHECKS, BESIDE_MIDDLE, PLACES = int(shared_numbers["most_checks"]), shared_numbers["beside_middle"], 1000
 # Below so many last digits of the largest unknown nothing is told.
-COARSE_NOISE = 64 * 2.0**-52
+COARSE_NOISE = shared_numbers["coarse_digits"] * EPSILON
 
 
 class BetweenNodes(NamedTuple):
@@ -86,7 +88,7 @@ def error_of_defect(
 ) -> Word:
     """The error between the ends of explicit steps, in units of what is allowed; scales: one over the tolerances."""
     w, largest = frame.w, frame.w.num(0.0)
-    for theta in LOOKS_AT_DEFECT:
+    for theta in looks_at_defect:
         at = w.num(theta)
         slopes = frame.slope(w.fma(at, h, t), [horner(w, c, at) for c in polynomials], rare=rare)
         for c, slope, scale in zip(polynomials, slopes, scales):

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 
+from daedalus._core import shared_numbers
 from daedalus.compilation.lanes.words import Cell, Word
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 from daedalus.ensembles.lanes.straight_elimination import StraightFactors
 from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED
 
-MOST_CORRECTIONS, LEAST_PART, ENOUGH, ROUNDING_ENOUGH = 25.0, 2.0**-12, 1e-3, 1.0
+# Of core/events/restart_by_short_steps.hpp.
+MOST_CORRECTIONS, LEAST_PART = shared_numbers["most_corrections"], 0.5 ** shared_numbers["most_halvings"]
+ENOUGH, ROUNDING_ENOUGH = shared_numbers["consistent_enough"], shared_numbers["rounding_enough"]
 
 
 class SettledRows:

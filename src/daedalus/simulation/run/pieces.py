@@ -52,7 +52,7 @@ from daedalus.simulation.run.stop_reason import ended_from_outside, refused_cont
 from daedalus.simulation.singular.growing_modes import growing_modes
 from daedalus.simulation.singular.leading_matrix import undetermined_places
 from daedalus.simulation.singular.leading_over import until
-from daedalus.simulation.sliding.rest import Path, resting_places, with_rests
+from daedalus.simulation.sliding.rest import StatesAtSteps, resting_places, with_rests
 from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
 from daedalus.simulation.switching.instant_end import held_at_start, instant_end
@@ -440,7 +440,7 @@ def _with_rests(piece: Piece, run: Any, turns: tuple[TurnedCondition, ...]) -> t
     if not run.steps or not resting_places(plant.system):
         return turns
     times, rows = run.at_steps()
-    path = Path(np.array(times), np.array(rows)[:, plant.row_parts["x"]], partial(_state_behind, plant, run))
+    path = StatesAtSteps(np.array(times), np.array(rows)[:, plant.row_parts["x"]], partial(_state_behind, plant, run))
     span = (piece.begin, run.stop_time)
     return with_rests(plant.system, turns, path, span, piece.drive, piece.parameters, settings.rtol, begins)
 

@@ -113,7 +113,7 @@ def resting_places(system: System) -> tuple[int, ...]:
     return tuple(k for k in found if once(system, resting_system, k) is not None)
 
 
-class Path(NamedTuple):
+class StatesAtSteps(NamedTuple):
     """Where a piece of a run went: the times of its steps with x at each, and x right behind any of them."""
 
     times: np.ndarray
@@ -134,7 +134,7 @@ class Path(NamedTuple):
 def with_rests(
     system: System,
     turns: Sequence[TurnedCondition],
-    path: Path,
+    path: StatesAtSteps,
     span: tuple[float, float],
     drive: Drive,
     p: np.ndarray,

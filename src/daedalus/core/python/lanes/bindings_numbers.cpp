@@ -1,8 +1,13 @@
-// The numbers of step control, of guards and of rest that Python takes over: the core alone decides them.
+// The numbers of step control, of values between steps, of guards, restarts and rest that Python takes over: the core alone
+// decides them.
 #include "events/events.hpp"
 #include "events/guards.hpp"
 #include "events/instants.hpp"
+#include "events/restart_by_short_steps.hpp"
+#include "methods/explicit/defect.hpp"
+#include "methods/implicit/between_nodes.hpp"
 #include "methods/implicit/growing_modes.hpp"
+#include "methods/implicit/look_between.hpp"
 #include "methods/implicit/look_inside.hpp"
 #include "methods/rosenbrock/rosenbrock.hpp"
 #include "methods/step_control.hpp"
@@ -29,6 +34,22 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(most_inside);
     DAEDALUS_SHARE(shortest_looked_into);
     DAEDALUS_SHARE(above_rounding);
+    // Values between steps.
+    DAEDALUS_SHARE(most_between);
+    DAEDALUS_SHARE(worth_mending);
+    DAEDALUS_SHARE(worth_mending_alone);
+    DAEDALUS_SHARE(worth_refusing);
+    DAEDALUS_SHARE(most_in_vain);
+    DAEDALUS_SHARE(most_checks);
+    DAEDALUS_SHARE(beside_middle);
+    DAEDALUS_SHARE(coarse_digits);
+    DAEDALUS_SHARE(most_of_defect);
+    DAEDALUS_SHARE(reach_of_defect);
+    // Rows that are made consistent.
+    DAEDALUS_SHARE(most_corrections);
+    DAEDALUS_SHARE(most_halvings);
+    DAEDALUS_SHARE(consistent_enough);
+    DAEDALUS_SHARE(rounding_enough);
     // Whether stability limits them.
     DAEDALUS_SHARE(stiff_enough);
     DAEDALUS_SHARE(easy_enough);
@@ -55,10 +76,12 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(grows_at_rest);
     DAEDALUS_SHARE(worth_telling);
 #undef DAEDALUS_SHARE
-    nb::list places;
+    nb::list places, looks;
     for (const double place : foretelling) places.append(place);
+    for (const double look : looks_at_defect) looks.append(look);
     module.attr("shared_numbers") = numbers;
     module.attr("foretelling") = nb::tuple(places);
+    module.attr("looks_at_defect") = nb::tuple(looks);
 }
 
 }  // namespace daedalus
