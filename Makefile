@@ -92,7 +92,7 @@ runtimes: $(VENV)/.tools
 
 # A wheel in dist/, tried where there is nothing but it: an empty environment outside this folder runs the demo and the
 # tests of the public contract.
-wheel: $(VENV)/.tools
+wheel: $(VENV)/.tools runtimes
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	set -e; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \

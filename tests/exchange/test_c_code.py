@@ -9,6 +9,7 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 
+WIDE = pytest.mark.wide
 COMPILER = shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None or shutil.which("make") is None, reason="needs make and cc")
 
@@ -106,3 +107,49 @@ def test_what_c_cannot_carry_is_refused(tmp_path):
         dd.exchange.c(m, tmp_path)
     with pytest.raises(dd.InputError):
         dd.exchange.c(arm(), tmp_path, method="nonsense")
+
+
+RUN = """#include <stdio.h>
+#include "swing.h"
+int main(void) {{
+  double x[] = {start}, t = 0.0, h = 0.0;
+  int k, failed = 0;
+  for (k = 1; k <= 7; ++k) failed += swing_run(&t, k * 0.5, &h, x, 0, swing_p_values, {rtol}, {rtol});
+  for (k = 0; k < SWING_NX; ++k) printf("%.17g ", x[k]);
+  return failed;
+}}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "method", ["dopri5", "rk4", pytest.param("dop853", marks=WIDE), pytest.param("radau5", marks=WIDE)]
+)
+@pytest.mark.parametrize("index", [1, 3])
+def test_runs_in_c_keep_their_tolerance(method, index, tmp_path):
+    """Errors add up along a run: within a hundred tolerances, as FMUs are held to."""
+    m = dd.Model("swing")
+    if index == 1:
+        x, v = m.state("x", start=1.2), m.state("v", start=0.0)
+        m.equation(m.der(x), v)
+        m.equation(m.der(v), -4 * np.sin(x) - 0.1 * v)
+    else:
+        q = m.coordinate("q", 2, start=[0.8, -0.6])
+        v = m.rate(q)
+        m.kinetic_energy(0.5 * (v[0] ** 2 + v[1] ** 2))
+        m.potential_energy(9.81 * q[1])
+        m.constraint("rod", q[0] ** 2 + q[1] ** 2 - 1)
+    written = dd.exchange.c(m, tmp_path, method=method)
+    assert run_test(tmp_path).returncode == 0
+    exact = dd.simulate(m, 3.5, rtol=1e-12, atol=1e-13)
+    labels = written.labels["x"]
+    begin, end = (np.array([float(exact[label][k]) for label in labels]) for k in (0, -1))
+    for rtol in (1e-5, 1e-8):
+        start = "{" + ", ".join(map(repr, begin.tolist())) + "}"
+        (tmp_path / "run.c").write_text(RUN.format(start=start, rtol=rtol))
+        subprocess.run(
+            [COMPILER, "-std=c99", "-O1", "-o", "run", "run.c", "swing.c", "-lm"], cwd=tmp_path, check=True, timeout=100
+        )
+        done = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0
+        assert np.abs(np.array(done.stdout.split(), float) - end).max() < 100 * rtol

@@ -14,7 +14,7 @@ from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function, numbers, written_functions
-from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_code, step_functions
+from daedalus.exchange.c_code.steps_in_c import fixed_steps, second_weights, step_functions, steps_code
 from daedalus.exchange.noise_notes import noise_notes
 from daedalus.initialisation.initialise import initialise
 from daedalus.integrators.tableaux.tableau import Tableau
@@ -65,6 +65,7 @@ def export_c(
     - `NAME_outputs`: the outputs y, if the model has any;
     - `NAME_guards`, `NAME_resets`, if the model has events: what passes zero, and the states after each;
     - `NAME_step`: one fixed step of `method`, the map of `dd.flow`, if the model has no events;
+    - `NAME_run`: steps up to a time, as long as tolerances allow, by the second weights of the method or by halves;
 
     the names and start values of all entries, and `test_NAME.c`. `make test` compiles and runs it. Models of index 2
     and 3 are reduced first; steps keep their constraints.
@@ -98,7 +99,7 @@ def export_c(
     stepping = ""
     if core is not None:
         functions += step_functions(core, prefix)
-        stepping = step_code(core, prefix)
+        stepping = steps_code(core, prefix)
     generated = written_functions(functions)
     files = {
         f"{prefix}.h": _header(system, prefix, functions, core),
@@ -110,7 +111,7 @@ def export_c(
     place.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         (place / file).write_text(text, encoding="utf-8")
-    words = [f.name for f in functions] + ([f"{prefix}_step"] if core is not None else [])
+    words = [f.name for f in functions] + ([f"{prefix}_step", f"{prefix}_run"] if core is not None else [])
     return CExport(place, tuple(files), tuple(words), _labels(system), tuple(notes))
 
 
@@ -180,6 +181,10 @@ def _header(system: System, name: str, functions: list[CFunction], core: FlowCor
         step = f"""
 /* One step of {core.tableau.name} from t to t + h, in place; 0 on success. */
 int {name}_step(double t, double h, double *x, const double *u, const double *p);
+
+/* Steps from *t to `end`, as long as their error allows: in each of the states less than atol + rtol |x|, in the mean.
+   *h is the first length that is tried, 0 for one of its own, and then the next one: keep it from call to call. */
+int {name}_run(double *t, double end, double *h, double *x, const double *u, const double *p, double rtol, double atol);
 """
     labels = "\n".join(
         f"extern const char *const {name}_{letter}_names[{max(1, len(own))}];"
@@ -323,4 +328,20 @@ def _step_test(core: FlowCore, name: str, point: dict[str, np.ndarray], notes: l
     int k;
     for (k = 0; k < {core.steps}; ++k) wrong += {name}_step(k * {core.step!r}, {core.step!r}, x, u, p);
     wrong += compare("{name}_step", {len(end)}, x, expected);
+    {_run_test(core, name, point)}
   }}"""
+
+
+def _run_test(core: FlowCore, name: str, point: dict[str, np.ndarray]) -> str:
+    """Without a limit of the error, one step leads to each time: it is a step, or two halves where these tell it."""
+    parts = 1 if second_weights(core.tableau)[1] else 2
+    length, begin = core.step / parts, numbers(point["x"])
+    return f"""{{
+      double other[] = {begin}, run[] = {begin}, t = 0.0;
+      for (k = 0; k < {parts * core.steps}; ++k) wrong += {name}_step(k * {length!r}, {length!r}, other, u, p);
+      for (k = 1; k <= {core.steps}; ++k) {{
+        double h = {core.step!r};
+        wrong += {name}_run(&t, k * {core.step!r}, &h, run, u, p, 1e30, 1e30);
+      }}
+      wrong += compare("{name}_run", {len(point["x"])}, run, other);
+    }}"""

@@ -21,6 +21,8 @@ from daedalus.simulation.plant.projection import CORRECTIONS
 
 # Newton's method in C goes on until corrections no longer shrink; a step that needs more iterations has failed.
 MOST_ITERATIONS = 50
+# Of steps with second weights, the share of the tolerance that one may take; the first length tried, of the whole.
+SHARE_OF_A_STEP, FIRST_SHARE, MOST_TRIES = 0.1, 1e-4, 1_000_000
 # Stages at rest are zero but for rounding: they are measured from here on.
 LEAST_STAGE = 1e-3
 
@@ -34,6 +36,13 @@ def fixed_steps(system: System, method: str | Tableau, step: float, steps: int) 
     if not (isinstance(step, (int, float)) and math.isfinite(step) and step > 0):
         raise InputError("step must be a positive number.", f"got {step!r}", remedy="step=1e-3")
     return FlowCore(system, chosen, float(step), steps, 0.0)
+
+
+def second_weights(table: Tableau) -> tuple[np.ndarray, int]:
+    """First less second weights of an explicit method, and the order of the second; zeros and 0 without them."""
+    if table.b_hat is None or not table.is_explicit:
+        return np.zeros(table.stages), 0
+    return table.b - table.b_hat, int(min(table.order, table.embedded_order or table.order))
 
 
 def step_functions(core: FlowCore, name: str) -> list[CFunction]:
@@ -54,11 +63,12 @@ def step_functions(core: FlowCore, name: str) -> list[CFunction]:
     return found
 
 
-def step_code(core: FlowCore, name: str, known: bool = False, errors: np.ndarray | None = None) -> str:
+def step_code(core: FlowCore, name: str, known: bool = False, errors: np.ndarray | None = None, head: str = "") -> str:
     """The function `name_step(t, h, x, u, p)`, which moves x on by one step.
 
     known: whether values of x' and z, with which Newton's method begins, stand behind the parameters in p. errors:
-    weights by which a last argument, where it is not NULL, gets the error of the step.
+    weights by which a last argument, where it is not NULL, gets the error of the step. head: another head of the
+    function, as far as its first argument.
     """
     stage, table = core.stage, core.tableau
     n, nz, s = stage.sizes["x"], stage.sizes["z"], table.stages
@@ -84,7 +94,7 @@ static const double {name}_c[{s}] = {numbers(table.c)};
   for (i = 0; error && i < {n}; ++i)
     for (error[i] = 0, j = 0; j < {s}; ++j) error[i] += h * {name}_off[j] * k[j * {n} + i];"""
     return f"""{constants}{_factor(name, s * (n + nz)) if stage.implicit else ""}
-int {name}_step(double t, double h, double *x, const double *u, const double *p{asked}) {{
+{head or f"int {name}_step("}double t, double h, double *x, const double *u, const double *p{asked}) {{
   double k[{max(1, s * n)}], z[{max(1, s * nz)}], at[{max(1, n)}], moved[{max(1, n)}];
   int i, j, r, a;
   (void)moved; (void)z; (void)r; (void)a;
@@ -193,6 +203,76 @@ static int {name}_solve(double *matrix, double *right, int *order) {{
   for (k = {size} - 1; k >= 0; --k) {{
     for (j = k + 1; j < {size}; ++j) right[k] -= matrix[k * {size} + j] * right[j];
     right[k] /= matrix[k * {size} + k];
+  }}
+  return 0;
+}}
+"""
+
+
+def steps_code(core: FlowCore, name: str) -> str:
+    """One step, and as many as lead to a time: `name_step` and `name_run`."""
+    errors, order = second_weights(core.tableau)
+    if not order:
+        return step_code(core, name) + _run_code(core, name)
+    tried = step_code(core, name, errors=errors, head=f"static int {name}_try(")
+    step = f"""
+int {name}_step(double t, double h, double *x, const double *u, const double *p) {{
+  return {name}_try(t, h, x, u, p, 0);
+}}
+"""
+    return tried + step + _run_code(core, name)
+
+
+def _run_code(core: FlowCore, name: str) -> str:
+    """The function `name_run(t, end, h, x, u, p, rtol, atol)`: steps as long as their error allows, up to `end`.
+
+    The error of a step is told by second weights, held to a tenth of the tolerance, since errors add up; without them a
+    step is tried whole and in two halves (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I, II.4).
+    """
+    n, order = core.stage.sizes["x"], core.tableau.order
+    second = second_weights(core.tableau)[1]
+    if second:
+        step = f"""failed = {name}_try(*t, length, next, u, p, off);
+    for (i = 0; i < {n}; ++i) off[i] /= {SHARE_OF_A_STEP};"""
+    else:
+        step = f"""for (i = 0; i < {n}; ++i) off[i] = x[i];
+    failed = {name}_step(*t, length, off, u, p) || {name}_step(*t, 0.5 * length, next, u, p) ||
+             {name}_step(*t + 0.5 * length, 0.5 * length, next, u, p);
+    for (i = 0; i < {n}; ++i) off[i] = (off[i] - next[i]) / {2.0**order - 1.0!r};"""
+    return f"""
+int {name}_run(double *t, double end, double *h, double *x, const double *u, const double *p, double rtol,
+    double atol) {{
+  double next[{max(1, n)}], off[{max(1, n)}];
+  long tries = 0;
+  int i;
+  if (!(*h > 0)) *h = {FIRST_SHARE} * (end - *t);
+  while (*t < end) {{
+    const double rest = end - *t;
+    const int last = *h >= rest * (1 - 1e-12);
+    const double length = last ? rest : *h > 0.5 * rest ? 0.5 * rest : *h;
+    double error = 0.0, growth;
+    int failed;
+    if (++tries > {MOST_TRIES}L || !(*t + length > *t)) return 1;
+    for (i = 0; i < {n}; ++i) next[i] = x[i];
+    {step}
+    for (i = 0; i < {n}; ++i) {{
+      const double part = off[i] / (atol + rtol * fmax(fabs(x[i]), fabs(next[i])));
+      error += part * part;
+    }}
+    error = sqrt(error / {max(1, n)});
+    if (failed || !isfinite(error)) {{
+      *h = 0.25 * length;
+      continue;
+    }}
+    growth = fmin(4.0, fmax(0.2, 0.9 * pow(fmax(error, 1e-10), -1.0 / {(second or order) + 1})));
+    if (error > 1.0) {{
+      *h = length * fmin(1.0, growth);
+      continue;
+    }}
+    for (i = 0; i < {n}; ++i) x[i] = next[i];
+    /* A step that the end cut short says little of the next one. */
+    if (!last || growth < 1.0 || *h <= rest) *h = length * growth;
+    *t = last ? end : *t + length;
   }}
   return 0;
 }}

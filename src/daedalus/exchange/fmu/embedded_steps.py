@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.exchange.c_code.steps_in_c import second_weights
 from daedalus.integrators.tableaux.tableau import Tableau
 
 # The first step of a run and behind events (s).
@@ -41,7 +42,5 @@ def embedded_steps(table: Tableau, rtol: float, step: float | None) -> EmbeddedS
         raise InputError(
             "step must be a positive number.", f"got {step!r}", remedy="step=1e-3, or None for steps by their error"
         )
-    second = None if table.b_hat is None or not table.is_explicit else table.b_hat
-    errors = np.zeros(table.stages) if second is None else table.b - second
-    order = 0 if second is None else min(table.order, table.embedded_order or table.order)
-    return EmbeddedSteps(float(rtol), float(step or 0.0), int(order), errors)
+    errors, order = second_weights(table)
+    return EmbeddedSteps(float(rtol), float(step or 0.0), order, errors)

@@ -678,7 +678,8 @@ EXPORT int fmi3DoStep(void *c, double t, double h, bool kept, bool *event, bool 
   m->t = t;
   if (moved_on(m, t + h, event)) { *reached = m->t; return ERROR; }
   *terminate = m->terminated != 0, *reached = m->t;
-  *early = m->t < t + h - SAME_INSTANT * fabs(t + h);
+  /* An end of the simulation is told by `terminate` to an importer that takes no early return. */
+  *early = HOST(m)->early && m->t < t + h - SAME_INSTANT * fabs(t + h);
   return OK;
 }
 EXPORT int fmi3GetFMUState(void *c, void **state) { return save(c, state); }
