@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from daedalus.errors import DaedalusError, InputError
-from daedalus.model.names import seconds_text
+from daedalus.model.names import counted, seconds_text
 from daedalus.model_source import ModelSource, load_source, source_labels
 
 app = typer.Typer(
@@ -316,8 +316,8 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
         })  # fmt: skip
         return
     typer.echo(f"{trajectory.system.name}: {ending_text(trajectory)}")
-    typer.echo(f"{trajectory.method}, {work.steps} steps, {work.rejected} rejected, {work.rhs} evaluations, "
-               f"{seconds_text(work.seconds)}")  # fmt: skip
+    typer.echo(f"{trajectory.method}, {counted(work.steps, 'step')}, {work.rejected} rejected, "
+               f"{counted(work.rhs, 'evaluation')}, {seconds_text(work.seconds)}")  # fmt: skip
     for name in states[:12]:
         unit = unit_text(unit_of(trajectory.system, name))
         typer.echo(f"  {name} = {values_text(trajectory[name][-1])} {unit}".rstrip())

@@ -100,8 +100,10 @@ def flat_value(values: np.ndarray, size: float = 0.0) -> float | None:
     return float(np.median(finite))
 
 
-def settled(values: np.ndarray) -> np.ndarray:
+def settled(values: np.ndarray, size: float = 0.0) -> np.ndarray:
     """Columns (times, elements) of one name, those that are constant but for rounding made exactly so.
+
+    size: the largest value of its kind, such as all currents.
 
     Example
     -------
@@ -110,7 +112,7 @@ def settled(values: np.ndarray) -> np.ndarray:
            [3., 0.]])
     """
     columns = np.array(values, dtype=float)
-    whole, shape = largest(columns), columns.shape
+    whole, shape = max(largest(columns), size), columns.shape
     columns = columns.reshape(len(columns), -1)
     for k in range(columns.shape[1]):
         value = flat_value(columns[:, k], whole)

@@ -52,17 +52,22 @@ def labelled(name: str, unit: str) -> str:
     >>> labelled("speed", "m/s"), labelled("mode", "")
     ('speed [m/s]', 'mode')
     """
-    return f"{name} [{unit_text(unit)}]" if unit else name
+    text = unit_text(unit)
+    return f"{name} [{text}]" if text else name
 
 
 def unit_text(unit: str) -> str:
     """A unit label as it is read: powers raised, products with a dot, seconds below the line taken together.
 
+    What is measured in ones, `unit="1"`, has none.
+
     Example
     -------
-    >>> unit_text("kg*m^2"), unit_text("m/s/s"), unit_text("ohm"), unit_text("1/s")
-    ('kg·m²', 'm/s²', 'Ω', '1/s')
+    >>> unit_text("kg*m^2"), unit_text("m/s/s"), unit_text("ohm"), unit_text("1/s"), unit_text("1")
+    ('kg·m²', 'm/s²', 'Ω', '1/s', '')
     """
+    if unit == "1":
+        return ""
     seconds = len(unit) - len(unit.rstrip("/s")) if unit.endswith("/s/s") else 0
     if seconds:
         order = seconds // 2

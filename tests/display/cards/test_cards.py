@@ -4,6 +4,7 @@ import sys
 import types
 from xml.etree import ElementTree
 
+import casadi as ca
 import pytest
 
 import daedalus as dd
@@ -47,6 +48,20 @@ def test_a_run_shows_small_curves(robot):
     tree = well_formed(tr._repr_html_())
     assert len(tree.findall(".//svg")) >= 4
     assert "reached t = 0.5 s" in "".join(tree.itertext())
+
+
+def test_rounding_beside_the_largest_of_its_unit_is_a_flat_zero():
+    m = dd.Model("swing")
+    x, v = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s")
+    m.equation([m.der(x), m.der(v)], [v, -x])
+    m.output("nothing", 1e-19 * ca.sin(40 * x), unit="m")
+    m.output("wave", ca.sin(2 * ca.pi * m.time), unit="V")
+    rows = well_formed(dd.simulate(m, 3.0)._repr_html_()).findall(".//tr")
+    cells = {row[0].text: row for row in rows}
+    heights = [pair.split(",")[1] for pair in cells["nothing"].find(".//polyline").get("points").split()]
+    assert len(set(heights)) == 1
+    assert cells["nothing"][3].text == "0"
+    assert cells["wave"][3].text == "0"
 
 
 def test_a_failed_run_is_marked():

@@ -10,6 +10,7 @@ from daedalus.analysis.report import Report
 from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
+from daedalus.display.curves import NOISE, largest, settled
 from daedalus.display.formulas.system_formulas import formula_html
 from daedalus.display.look import ending_text
 from daedalus.ensembles.ensemble import Ensemble
@@ -81,17 +82,26 @@ def trajectory_card(tr: Trajectory) -> str:
     kept = tr.time if len(tr.time) else np.array([*tr.dense_spans[0][:1], tr.end.time])
     times = np.linspace(float(kept[0]), float(kept[-1]), POINTS)
     samples = tr.at(times) if len(tr.dense_spans[0]) else tr
-    rows = []
-    for name in recorded_names(tr)[:MOST_ROWS]:
-        last = np.asarray(tr[name][-1] if len(tr.time) else tr.end[name])
-        values = np.asarray(samples[name]).reshape(len(samples.time), last.size)
+    names = recorded_names(tr)[:MOST_ROWS]
+    columns = {name: np.asarray(samples[name], dtype=float).reshape(len(samples.time), -1) for name in names}
+    # What is rounding beside the largest of its unit is zero, in curves and at the end.
+    sizes: dict[str, float] = {}
+    for name in names:
         unit = unit_of(tr.system, name)
-        rows.append((name, unit, small_curves(np.asarray(samples.time), values), values_text(last)))
+        sizes[unit] = max(sizes.get(unit, 0.0), largest(columns[name]))
+    rows = []
+    for name in names:
+        unit = unit_of(tr.system, name)
+        size = max(sizes[unit] if unit else 0.0, largest(columns[name]))
+        last = np.asarray(tr[name][-1] if len(tr.time) else tr.end[name], dtype=float)
+        last = np.where(np.abs(last) <= NOISE * size, 0.0, last)
+        curves = small_curves(np.asarray(samples.time), settled(columns[name], size))
+        rows.append((name, unit, curves, values_text(last)))
     events = [f"{event.name} at t = {event.time:.6g} s" for event in tr.events[:8]]
     return card(
         tr.system.name,
         paragraph(ending_text(tr), bad=not tr.success),
-        paragraph(f"{tr.method}, {work.steps} steps, {seconds_text(work.seconds)}{kept_within}"),
+        paragraph(f"{tr.method}, {counted(work.steps, 'step')}, {seconds_text(work.seconds)}{kept_within}"),
         table(("name", "unit", f"t = {times[0]:g} to {times[-1]:g} s", "at the end"), rows),
         _further(len(recorded_names(tr)) - len(rows)),
         section("events", listing(events, 8)),
