@@ -8,7 +8,7 @@ import pytest
 
 import daedalus as dd
 from daedalus.simulation.result.ending import time_text
-from daedalus.simulation.result.records_of_methods import OverlapAtStart
+from daedalus.simulation.result.records_of_methods import ContactsStepped, OverlapAtStart
 from daedalus.simulation.result.records_on_the_way import PastAtStart
 
 G = 9.81
@@ -228,6 +228,44 @@ def test_contacts_that_contradict_a_constraint_are_named(block, names, when, opt
     assert tr.time[-1] == pytest.approx(when, abs=0.011)
     # The same drive pushes a block along as long as there is no wall.
     assert dd.simulate(driven(block), 0.9 * when, **options).success
+
+
+def row_of_balls(count):
+    m = dd.Model("row")
+    m.gravity([0, 0])
+    for k in range(count):
+        ball = m.body(f"b{k}", mass=1.0, inertia=0.004, orientation="planar", position=[0.2 * k - 0.1 * (k == 0), 1.0],
+                      velocity=[1.0 * (k == 0), 0.0], rotation=0.0, angular_velocity=0.0)  # fmt: skip
+        ball.shape("sphere", size=0.1)
+    m.contact("all", friction=0.0, restitution=1.0)
+    return m
+
+
+@pytest.mark.parametrize("count", [5, 14])
+def test_event_driven_runs_of_many_bodies_strike_one_after_the_other(count):
+    m = row_of_balls(count)
+    tr = dd.simulate(m, 0.3, method="event_driven")
+    speeds = [tr[f"b{k}.velocity"][-1, 0] for k in range(count)]
+    assert speeds == pytest.approx([0.0] * (count - 1) + [1.0], abs=1e-9)
+    (record,) = [record for record in tr.records if isinstance(record, ContactsStepped)]
+    assert (record.located, record.impacts, record.reason) == (True, count - 1, "method='event_driven'")
+
+
+def test_a_run_says_how_contacts_were_run_and_why():
+    def record(count, **options):
+        tr = dd.simulate(row_of_balls(count), 0.02, **options)
+        return next(record for record in tr.records if isinstance(record, ContactsStepped))
+
+    assert "located, steps of" in str(record(2))
+    assert str(record(2)).split(";")[0].endswith("by the tolerance, because only 2 bodies touch")
+    assert record(13).reason == "13 bodies touch"
+    assert record(13).longest <= 1.001e-3  # a hundredth of the time in which a body goes as far as it is large
+    assert record(2, method="time_stepping", step=0.01).reason == "method='time_stepping'"
+    assert record(2, step=0.01).reason == "step= is given"
+    with pytest.raises(dd.InputError, match="An event-driven run with hard contacts takes no step="):
+        record(2, method="event_driven", step=0.01)
+    with pytest.raises(dd.InputError, match="'radau5' does not solve hard contacts"):
+        record(2, method="radau5")
 
 
 def test_bodies_that_overlap_at_the_start_are_told():

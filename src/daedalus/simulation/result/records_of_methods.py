@@ -431,7 +431,7 @@ class ContactsStepped(Record):
         if self.located:
             times = "impact" if self.impacts == 1 else "impacts"
             told += f"with {self.impacts} {times} located, steps of {self.shortest:.3g} to {self.longest:.3g} s"
-            told += " by the tolerance"
+            told += " by the tolerance" + (f", because {self.reason}" if self.reason else "")
         else:
             why = self.reason or f"{self.bodies} bodies touch"
             told += f"in equal steps of {self.longest:.3g} s, because {why}; the error is not controlled"

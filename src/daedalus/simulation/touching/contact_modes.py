@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
+from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.result.event_records import ContactChange, TransitionKind
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
@@ -46,7 +47,7 @@ class ContactModes:
         self.bodies, self.friction, self.span = bodies, bodies.laws[:, 0], span
         self.now: dict[Pair, bool] | None = None
         self.changes: list[ContactChange] = []
-        self.located = True
+        self.located, self.crowded = True, ""
 
     def name(self, pair: Pair) -> str:
         """How the contact of a pair is called."""
@@ -73,8 +74,9 @@ class ContactModes:
     def _tell(self, pair: Pair, kind: TransitionKind, t: float, before: np.ndarray, after: np.ndarray) -> None:
         self.changes.append(ContactChange(self.name(pair), kind, t, before, after))
         recent = self.changes[-CROWD:]
-        if len(recent) == CROWD and t - recent[0].time < 0.01 * self.span:
+        if self.located and len(recent) == CROWD and t - recent[0].time < 0.01 * self.span:
             self.located = False
+            self.crowded = f"stick and slip are located up to {time_text(t)}, where more than {CROWD} changes crowd"
 
     def _kind(self, pair: Pair, then: Modes, struck: bool) -> TransitionKind | None:
         assert self.now is not None

@@ -36,10 +36,8 @@ from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, 
 from daedalus.simulation.touching.model_events import ModelEvents, Present
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
-from daedalus.simulation.touching.touching_requests import MOREAU, check_touching, way_between_contacts
+from daedalus.simulation.touching.touching_requests import FEW, MOREAU, check_touching, is_located, way_between_contacts
 
-# Up to so many bodies contacts are located; by judgement.
-FEW = 12
 # Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
 TOUCH = 1e-8
 # Slow and bouncing, as shares of the speed of a fall by that size. What bounces slower rises by v² / 2g, less than what
@@ -49,6 +47,8 @@ SLOW = BOUNCE / 100
 # The shortest located step, as a share of the time of that fall, in which a shape moves by a tenth of what touches; the
 # longest step, between contacts, by judgement; and the turn of a body in a step, whose arc and chord differ by 1 %.
 SHORTEST, LONGEST, TURN = 0.1 * TOUCH, 20.0, 0.25
+# Accelerations below this share of v² / size hardly bend a motion.
+WEIGHTLESS = 1e-3
 # Looks at the forces of a run, at most.
 SAMPLES = 2000
 # A moment, as a share of the time of that fall, with a finer tolerance than this: forces over it are those at its
@@ -116,8 +116,12 @@ class ContactMarch:
         self.project = project if callable(project) else None
         small, large = bodies.lengths
         slope = rhs(request.t0, row)
-        pull = max(float(np.abs(bodies.rows.changes(row, slope)[:, :3]).max(initial=0.0)), 1e-3)
-        self.speed = max(np.sqrt(pull * large), float(np.abs(bodies.rows.twists(row)[:, :3]).max(initial=0.0)))
+        fast = float(np.abs(bodies.rows.twists(row)[:, :3]).max(initial=0.0))
+        pull = float(np.abs(bodies.rows.changes(row, slope)[:, :3]).max(initial=0.0))
+        if pull < WEIGHTLESS * fast**2 / large:
+            pull = fast**2 / large  # in the time of a fall a body goes as far as it is large
+        pull = pull or 1e-3
+        self.speed = max(np.sqrt(pull * large), fast)
         self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
@@ -125,11 +129,10 @@ class ContactMarch:
         )
         self.t, self.x = request.t0, row
         self.rows = ContactRows(request.t0, row)
-        self.why = ""
         self.paradox: PainleveParadox | None = None
         self.overlap = overlap_at_start(bodies, row, lengths.touch)
-        self.located = request.step is None and bodies.count <= FEW
-        if bodies.count > FEW:
+        self.located, self.why = is_located(request, bodies.count)
+        if bodies.count > FEW and not self.located:
             self.stepper.effort = QUICK
         self.fixed = request.step if request.step is not None else FIXED * self.fall
         self.crowd: list[float] = []
@@ -477,10 +480,11 @@ class ContactMarch:
             times = save_at[(save_at >= times[0]) & (save_at <= times[-1])]
             rows = dense.at(times)
             held = held.sampled(times) if held is not None else None
-        sizes = self.rows.lengths
+        sizes, crowded = self.rows.lengths, self.modes.crowded if self.located else ""
+        why = "; ".join(filter(None, (self.why, crowded)))
         record = ContactsStepped(
             len(self.bodies.names), self.located, min(sizes, default=0.0), max(sizes, default=0.0), counts.impacts,
-            counts.residual, counts.unsolved, counts.lessened, self.why, counts.depth, counts.redundant,
+            counts.residual, counts.unsolved, counts.lessened, why, counts.depth, counts.redundant,
         )  # fmt: skip
         paradox = () if self.paradox is None else (self.paradox,)
         overlap = () if self.overlap is None else (self.overlap,)

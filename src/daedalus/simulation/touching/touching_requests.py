@@ -6,8 +6,10 @@ from daedalus.errors import InputError
 from daedalus.model.names import listed
 from daedalus.simulation.run.request import NO_LIMITS, Request
 
-# The method's name.
-MOREAU = "moreau"
+# The method's name, and the two ways to run it.
+MOREAU, EVENT_DRIVEN, TIME_STEPPING = "moreau", "event_driven", "time_stepping"
+# Up to so many bodies contacts are located where nothing else is asked; by judgement.
+FEW = 12
 
 
 def way_between_contacts(request: Request) -> Request:
@@ -15,14 +17,32 @@ def way_between_contacts(request: Request) -> Request:
     return request.with_options(method="dop853", limits=NO_LIMITS, stepped=True)
 
 
+def is_located(request: Request, bodies: int) -> tuple[bool, str]:
+    """Whether the contacts of some bodies are located, and why."""
+    if request.method in (EVENT_DRIVEN, TIME_STEPPING):
+        return request.method == EVENT_DRIVEN, f"method={request.method!r}"
+    if request.step is not None:
+        return False, "step= is given"
+    few = bodies <= FEW
+    touch = "body touches" if bodies == 1 else "bodies touch"
+    return few, f"{'only ' if few else ''}{bodies} {touch}"
+
+
 def check_touching(request: Request) -> None:
     """Refuse what a run with hard contacts does not do."""
-    if request.method not in ("auto", MOREAU):
+    if request.method not in ("auto", MOREAU, EVENT_DRIVEN, TIME_STEPPING):
         raise InputError(
             f"The method {request.method!r} does not solve hard contacts between bodies.",
             "velocities jump where they touch",
             because="contact forces follow from a cone problem in every step.",
-            remedy='method="auto", or stiffness= in m.contact for compliant contacts',
+            remedy='method="auto", "event_driven", "time_stepping", or stiffness= in m.contact for compliant contacts',
+        )
+    if request.method == EVENT_DRIVEN and request.step is not None:
+        raise InputError(
+            "An event-driven run with hard contacts takes no step=.",
+            f"step={request.step:g}",
+            because="its steps follow the tolerance and end where contacts change.",
+            remedy='rtol= or max_step=, or method="time_stepping"',
         )
     laws = [event.manner.contact.name for event in request.system.events if event.manner.contact is not None]
     if laws:
