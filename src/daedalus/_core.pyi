@@ -65,6 +65,7 @@ class ImplicitModel:
         accuracy: float = 1e-9,
         cells: Sequence[int] = (),
         product: Function | None = None,
+        correction: float = 0.0,
     ) -> ImplicitModel: ...
     @property
     def order_searches(self) -> int: ...

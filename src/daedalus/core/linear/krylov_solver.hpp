@@ -1,8 +1,13 @@
 // A x = b by iteration: GMRES with an approximate inverse whose memory follows the entries of the matrix, not their fill.
 //
-// GMRES restarted (Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned from the right by ILU(0),
-// entry by entry or by blocks, by a band, by algebraic multigrid or by what was given from outside. Rows are scaled by their
-// largest entries. False where it goes nowhere: a pivot is missing or vanishes, or iterations stop to gain.
+// GMRES restarted (Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned by ILU(0), entry by entry or
+// by blocks, by a band, by algebraic multigrid or by what was given from outside. Rows are scaled by their largest entries.
+// False where it goes nowhere: a pivot is missing or vanishes, or iterations stop to gain.
+//
+// Preconditioned from the right, iterations measure residuals. A residual says little about the smooth part of the error,
+// which the matrix of a fine grid makes small: it has to fall far. Corrections of Newton's method are preconditioned from
+// the left, with unknowns in units of their tolerances: what is measured then is about the error of the correction, and
+// two digits are enough (A. C. Hindmarsh et al., ACM TOMS 31, 2005, section 2.1).
 #pragma once
 
 #include <cmath>
@@ -59,6 +64,9 @@ public:
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p)
                 scaled_values_[p] = scaled(values[source_[p]], scale_[i]);
         }
+        // What was given from outside may be no approximation at all, and always has to lead to small residuals.
+        from_left_ = weights_ && wish.correction > 0 && wish.kind != Preconditioning::given;
+        for (std::int32_t i = 0; from_left_ && i < n_; ++i) from_left_ = weights_[i] > 0 && std::isfinite(weights_[i]);
         if (wish.kind == Preconditioning::given) return true;
         if (wish.kind == Preconditioning::multigrid)
             return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data());
@@ -77,14 +85,22 @@ public:
     // In place, for the values that were factored.
     bool solve(Number* b) noexcept {
         Number *v = basis_.data(), *x = x_.data();
-        for (std::int32_t i = 0; i < n_; ++i) x[i] = Number(0), v[i] = scaled(b[i], scale_[i]);
-        const double wanted = wish.accuracy * norm(v);
-        if (wanted == 0) return true;
-        double before = wanted / wish.accuracy;
+        bool empty = true;
+        for (std::int32_t i = 0; i < n_; ++i) {
+            x[i] = Number(0), v[i] = scaled(b[i], scale_[i]);
+            empty = empty && v[i] == Number(0);
+        }
+        if (empty) return true;
+        if (from_left_) measure_as_correction(v);
+        double before = norm(v);
+        // What preconditions has lost the whole vector.
+        if (!(before > 0)) return false;
+        const double wanted = (from_left_ ? wish.correction : wish.accuracy) * before;
         for (int round = 0; round < wish.most_restarts; ++round) {
             if (round > 0) {
                 multiply(x, v);
                 for (std::int32_t i = 0; i < n_; ++i) v[i] = difference(scaled(b[i], scale_[i]), v[i]);
+                if (from_left_) measure_as_correction(v);
             }
             const double size = norm(v);
             if (!std::isfinite(size) || (round > 0 && size > least_gain * before)) return false;
@@ -110,6 +126,10 @@ public:
         const long long parts = is_complex<Number> ? 3LL * n_ : 0;
         return rate_.make(product.states) && halves_.make(parts);
     }
+
+    // From the next factorisation on solutions are corrections whose unknowns count by these weights; nullptr: residuals
+    // are measured.
+    void weigh_by(const double* weights) noexcept { weights_ = weights; }
 
 private:
     static constexpr int restart = 40;
@@ -163,6 +183,26 @@ private:
         }
     }
 
+    // A residual as the correction that it asks for, in units of the tolerances.
+    void measure_as_correction(Number* v) noexcept {
+        precondition(v);
+        for (std::int32_t i = 0; i < n_; ++i) v[i] = scaled(v[i], weights_[i]);
+    }
+
+    // next = R A P own, or W P R A W^-1 own.
+    void apply(const Number* own, Number* next) noexcept {
+        Number* work = work_.data();
+        if (from_left_) {
+            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(own[i], 1 / weights_[i]);
+            multiply(work, next);
+            measure_as_correction(next);
+        } else {
+            for (std::int32_t i = 0; i < n_; ++i) work[i] = own[i];
+            precondition(work);
+            multiply(work, next);
+        }
+    }
+
     static Number conjugate(Number a) noexcept {
         if constexpr (is_complex<Number>)
             return std::conj(a);
@@ -190,7 +230,7 @@ private:
 
     // One cycle from the residual in the first vector of the basis; adds to x_.
     void cycle(double size, double wanted) noexcept {
-        Number *basis = basis_.data(), *work = work_.data();
+        Number* basis = basis_.data();
         for (std::int32_t i = 0; i < n_; ++i) basis[i] = scaled(basis[i], 1 / size);
         left_[0] = Number(size), reached_ = false;
         int k = 0;
@@ -198,9 +238,7 @@ private:
             ++iterations;
             const Number* own = basis + static_cast<long long>(k) * n_;
             Number* next = basis + static_cast<long long>(k + 1) * n_;
-            for (std::int32_t i = 0; i < n_; ++i) work[i] = own[i];
-            precondition(work);
-            multiply(work, next);
+            apply(own, next);
             for (int j = 0; j <= k; ++j) {
                 const Number* other = basis + static_cast<long long>(j) * n_;
                 const Number part = inner(other, next);
@@ -240,7 +278,7 @@ private:
         b = difference(scaled(b, cosine_[k]), product(conjugate(sine_[k]), first));
     }
 
-    // x += P (V y) with the y that the first k vectors give.
+    // x += P (V y), or W^-1 (V y), with the y that the first k vectors give.
     void add(int k) noexcept {
         for (int j = k - 1; j >= 0; --j) {
             for (int q = j + 1; q < k; ++q) left_[j] = difference(left_[j], product(entry(j, q), left_[q]));
@@ -252,12 +290,16 @@ private:
             const Number* own = basis_.data() + static_cast<long long>(j) * n_;
             for (std::int32_t i = 0; i < n_; ++i) work[i] += product(left_[j], own[i]);
         }
-        precondition(work);
+        if (from_left_)
+            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(work[i], 1 / weights_[i]);
+        else
+            precondition(work);
         for (std::int32_t i = 0; i < n_; ++i) x_[i] += work[i];
     }
 
     std::int32_t n_ = 0;
-    bool reached_ = false;
+    bool reached_ = false, from_left_ = false;
+    const double* weights_ = nullptr;
     bool fits_ = true;  // what was given could be applied
     // Rows of the matrix, scaled, and where they come from.
     Block<std::int32_t> begin_, column_, source_;

@@ -69,6 +69,9 @@ public:
         return !krylov_ || krylov_solver_.multiply_by(product);
     }
 
+    // Iterations measure corrections by these weights, from the next factorisation on; nullptr: residuals.
+    void weigh_by(const double* weights) noexcept { krylov_solver_.weigh_by(weights); }
+
     // A X = B in place, for some columns at once, where answers are known to be good; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {

@@ -103,8 +103,9 @@ bool apply_given(void* context, double* r) noexcept {
 }
 
 PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::string& form, nb::object preconditioner,
-                                double accuracy, std::vector<std::int32_t> cells, nb::object product) {
+                                double accuracy, std::vector<std::int32_t> cells, nb::object product, double correction) {
     if (!(accuracy > 0 && accuracy < 1)) refuse("an accuracy lies between 0 and 1");
+    if (!(correction >= 0 && correction < 1)) refuse("the accuracy of a correction lies between 0 and 1");
     if (!cells.empty() && static_cast<long long>(cells.size()) != self.core.unknowns) refuse("each unknown has one cell");
     PythonImplicitModel other = self;
     if (!product.is_none()) {
@@ -116,7 +117,7 @@ PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::stri
     }
     PreconditionerWish& wish = other.core.preconditioner;
     wish = {};
-    wish.accuracy = accuracy;
+    wish.accuracy = accuracy, wish.correction = correction;
     if (nb::isinstance<nb::str>(preconditioner)) {
         const auto name = nb::cast<std::string>(preconditioner);
         if (name == "amg") wish.kind = Preconditioning::multigrid;
@@ -349,7 +350,7 @@ void bind_implicit(nb::module_& module) {
     using namespace nb::literals;
     nb::class_<PythonImplicitModel>(module, "ImplicitModel")
         .def("with_linear", with_linear, "form"_a, "preconditioner"_a = nb::none(), "accuracy"_a = 1e-9,
-             "cells"_a = std::vector<std::int32_t>(), "product"_a = nb::none())
+             "cells"_a = std::vector<std::int32_t>(), "product"_a = nb::none(), "correction"_a = 0.0)
         .def_prop_ro("order_searches", [](const PythonImplicitModel& self) { return self.core.matrix.order->searches.load(); })
         .def("__init__", construct_model, "residual"_a, "jacobian"_a, "states"_a, "unknowns"_a, "dot_colind"_a,
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),

@@ -25,6 +25,9 @@ PRECONDITIONERS = {
 GIVEN = "the given preconditioner"
 # By which factor iterations make residuals smaller: where the next correction mends the rest, and where none does.
 CORRECTED, DIRECT = 1e-6, 1e-9
+# By which factor iterations make errors of corrections smaller, in units of the tolerances, where Newton's method measures
+# how its corrections shrink: the rate that it sees holds what iterations leave.
+CORRECTION = 1e-2
 # A preconditioner: (J, gamma) -> solve, solve(r) about (M - gamma J)^-1 r.
 Preconditioner = str | Callable[[Any, float], Callable[[np.ndarray], Any]]
 

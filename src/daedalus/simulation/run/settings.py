@@ -42,6 +42,7 @@ from daedalus.simulation.result.records_of_methods import (
 from daedalus.simulation.run.linear_way import (
     AUTO,
     CORRECTED,
+    CORRECTION,
     DIRECT,
     ITERATING,
     MAY_ITERATE,
@@ -277,7 +278,10 @@ def _checked(
         matrix_free = linear.form == "matrix_free"
         form: Any = "best" if may_choose else "krylov" if matrix_free else linear.form
         product = core_plant.product.core if matrix_free and isinstance(core_plant, ImplicitPlant) else None
-        core = core.with_linear(form, wish, accuracy, cells.tolist(), product)
+        # Fixed steps are solved to rounding, and multipliers of higher index are divided by powers of the step.
+        deep = isinstance(core_plant, ImplicitPlant) and core_plant.index.largest > 1
+        exact = is_direct or numbers["step"] is not None or deep
+        core = core.with_linear(form, wish, accuracy, cells.tolist(), product, 0.0 if exact else CORRECTION)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,

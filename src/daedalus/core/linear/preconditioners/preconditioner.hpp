@@ -36,6 +36,8 @@ struct PreconditionerWish {
     // By which factor the residual has to fall. Stages of Rosenbrock methods have as many digits then; corrections of
     // Newton's method need fewer, since the next one mends what is left.
     double accuracy = 1e-9;
+    // By which factor the error of such a correction has to fall, in units of the tolerances; 0: residuals are measured.
+    double correction = 0;
     // Cycles of one solve, each of which has to gain.
     int most_restarts = 12;
     // Where solvers may choose: factors of more operations give way to iterations. Measured on reactions on a torus by bdf:

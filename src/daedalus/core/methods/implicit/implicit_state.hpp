@@ -255,6 +255,8 @@ inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number 
     if (given.prepare && !given.prepare(given.context, m.all, 1 / std::abs(a))) return false;
     const bool scaled = m.model.higher_index;
     if (m.model.product && !solver.multiply_by({&m, multiply_slopes, a, m.states})) return false;
+    // Where Newton's method has just failed, iterations are no part of the reason.
+    solver.weigh_by(m.strain == 0 && m.group_count == 0 ? m.weights : nullptr);
     const bool done = solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
     if constexpr (!is_complex<Number>) m.solver_factor = done ? a : 0;
     return done;
