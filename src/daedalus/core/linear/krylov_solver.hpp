@@ -49,6 +49,7 @@ public:
         const bool fits = wish.cells && wish.cells->size() == static_cast<std::size_t>(n_);
         const std::vector<std::int32_t>& cells = fits ? *wish.cells : alone;
         if (wish.kind == Preconditioning::block_factors) return blocks_.make(n_, begin_.data(), column_.data(), cells);
+        if (wish.kind == Preconditioning::multigrid) return multigrid_.make(cells);
         if (wish.kind == Preconditioning::band) return band_.make(n_, begin_.data(), column_.data(), cells);
         return wish.kind != Preconditioning::incomplete_factors || factors_.make(n_, begin_.data(), column_.data());
     }
@@ -69,7 +70,7 @@ public:
         for (std::int32_t i = 0; from_left_ && i < n_; ++i) from_left_ = weights_[i] > 0 && std::isfinite(weights_[i]);
         if (wish.kind == Preconditioning::given) return true;
         if (wish.kind == Preconditioning::multigrid)
-            return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data());
+            return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data(), scale_.data());
         if (wish.kind == Preconditioning::block_factors) return blocks_.factor(scaled_values_.data());
         if (wish.kind == Preconditioning::band) return band_.factor(scaled_values_.data());
         return factors_.factor(scaled_values_.data());

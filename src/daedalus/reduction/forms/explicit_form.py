@@ -20,7 +20,7 @@ from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SingularModelError, SolverError
-from daedalus.model.expressions import column, concatenate, dense, elements, nonzeros
+from daedalus.model.expressions import column, concatenate, dense, elements, nonzeros, symbol_key
 from daedalus.model.names import listed
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
@@ -215,16 +215,34 @@ def _solve_scalars(
     system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
 ) -> ca.SX | NoForm:
     """Equations with one of the unknowns each, solved for it; what they are divided by follows."""
+    alias = _alias(equations, unknowns) if len(rows) == 1 else None
+    if alias is not None:
+        return alias
     slopes = ca.densify(ca.jtimes(equations, unknowns, ca.SX.ones(unknowns.shape)))
-    if not is_linear(equations, unknowns, slopes):
+    steps = may_step(system)
+    if not is_linear(equations, unknowns, slopes, steps):
         for k in range(len(rows)):
-            if not is_linear(equations[k], unknowns[k], slopes[k]):
+            if not is_linear(equations[k], unknowns[k], slopes[k], steps):
                 return _nonlinear(system, rows[k : k + 1], columns[k : k + 1], labels)
     lost = _cancelled(slopes)
     if lost:
         return NoForm(_loop_of_gain_one(system.equation_labels[rows[lost[0]]], labels[columns[lost[0]]]), SINGULAR)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     return ca.vertcat(column(-rest / slopes), slopes)
+
+
+def _alias(equation: ca.SX, unknown: ca.SX) -> ca.SX | None:
+    """Value and slope of an unknown that equals another symbol or a number, as in long chains of connections."""
+    if not equation.is_op(ca.OP_SUB):
+        return None
+    left, right = equation.dep(0), equation.dep(1)
+    if left.n_dep() or right.n_dep():
+        return None
+    own = symbol_key(unknown)
+    at_left, at_right = (side.is_symbolic() and symbol_key(side) == own for side in (left, right))
+    if at_left == at_right:
+        return None
+    return ca.vertcat(right, 1) if at_left else ca.vertcat(left, -1)
 
 
 def _cancelled(slopes: ca.SX) -> list[int]:

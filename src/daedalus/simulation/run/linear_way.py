@@ -26,8 +26,9 @@ GIVEN = "the given preconditioner"
 # By which factor iterations make residuals smaller: where the next correction mends the rest, and where none does.
 CORRECTED, DIRECT = 1e-6, 1e-9
 # By which factor iterations make errors of corrections smaller, in units of the tolerances, where Newton's method measures
-# how its corrections shrink: the rate that it sees holds what iterations leave.
-CORRECTION = 1e-2
+# how its corrections shrink: what iterations leave is in the rate that it sees. BDF takes any rate below 1, as CVODE does
+# (its factor is 0.05 too); methods with stages make a new Jacobian at rates above 1e-3.
+CORRECTION, CORRECTION_OF_STAGES = 0.05, 1e-4
 # A preconditioner: (J, gamma) -> solve, solve(r) about (M - gamma J)^-1 r.
 Preconditioner = str | Callable[[Any, float], Callable[[np.ndarray], Any]]
 

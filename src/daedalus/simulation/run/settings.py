@@ -43,6 +43,7 @@ from daedalus.simulation.run.linear_way import (
     AUTO,
     CORRECTED,
     CORRECTION,
+    CORRECTION_OF_STAGES,
     DIRECT,
     ITERATING,
     MAY_ITERATE,
@@ -267,7 +268,7 @@ def _checked(
     may_choose = linear.form == "auto" and system.sizes["x"] + system.sizes["z"] >= MAY_ITERATE
     if isinstance(core, _core.ImplicitModel) and (linear.form != "auto" or may_choose):
         cells = np.zeros(0, np.int32)
-        if isinstance(core_plant, ImplicitPlant) and linear.form in ITERATING:
+        if isinstance(core_plant, ImplicitPlant):
             cells = cells_of(core_plant.system)
             linear = chosen_preconditioner(linear, cells, core_plant.patterns[1])
         wish: Any = "amg" if may_choose else linear.preconditioner
@@ -281,7 +282,8 @@ def _checked(
         # Fixed steps are solved to rounding, and multipliers of higher index are divided by powers of the step.
         deep = isinstance(core_plant, ImplicitPlant) and core_plant.index.largest > 1
         exact = is_direct or numbers["step"] is not None or deep
-        core = core.with_linear(form, wish, accuracy, cells.tolist(), product, 0.0 if exact else CORRECTION)
+        correction = 0.0 if exact else CORRECTION if choice.name == "bdf" else CORRECTION_OF_STAGES
+        core = core.with_linear(form, wish, accuracy, cells.tolist(), product, correction)
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,

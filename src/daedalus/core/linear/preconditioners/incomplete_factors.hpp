@@ -64,7 +64,8 @@ public:
         }
         for (std::int32_t i = n_ - 1; i >= 0; --i) {
             Number sum = y[i];
-            for (std::int32_t p = diagonal_[i] + 1; p < begin_[i + 1]; ++p)
+            // The neighbour that was found last comes last: the sum need not wait for it.
+            for (std::int32_t p = begin_[i + 1] - 1; p > diagonal_[i]; --p)
                 sum = difference(sum, product(factors_[p], y[column_[p]]));
             y[i] = product(sum, inverse_[i]);
         }
