@@ -288,6 +288,63 @@ def test_multigrid_needs_about_as_many_iterations_on_finer_grids(weights, wind, 
     assert needed[-1] <= 30
 
 
+def test_multigrid_for_rocks_of_different_conductivity():
+    """Conductivities that jump by powers of ten from cell to cell: rows differ in size, the matrix is symmetric."""
+    needed = []
+    for side in (16, 32, 64):
+        n, generator = side**2, np.random.default_rng(1)
+        conducts, where = 10.0 ** generator.uniform(-2, 2, n), np.arange(n).reshape(side, side)
+        matrix = sp.csc_matrix((n, n))
+        for axis in (0, 1):
+            here, there = where.ravel(), np.roll(where, -1, axis).ravel()
+            flow = 2 * side**2 / (1 / conducts[here] + 1 / conducts[there])
+            for row, column, sign in ((here, here, 1), (here, there, -1), (there, here, -1), (there, there, 1)):
+                matrix = matrix + sp.csc_matrix((sign * flow, (row, column)), (n, n))
+        matrix = (matrix + 20 * sp.identity(n)).tocsc()
+        matrix.sort_indices()
+        solver = _core.LinearSolver(n, matrix.indptr.tolist(), matrix.indices.tolist(), False, "multigrid")
+        assert solver.factor(matrix.data)
+        b = matrix @ generator.normal(size=n)
+        assert np.linalg.norm(matrix @ solver.solve(b) - b) < 1e-8 * np.linalg.norm(b)
+        assert not solver.gave_up
+        needed.append(solver.iterations)
+    assert needed[-1] <= 60
+    assert needed[-1] <= 2 * needed[0] + 6
+
+
+def test_corrections_of_bdf_take_few_iterations():
+    """Iterations stop where Newton's method has nothing more of them; the error stays that of the run by factors."""
+    way = {"method": "bdf", "rtol": 1e-5, "atol": 1e-7, "save_at": [0.5]}
+    exact = dd.simulate(reaction(24), 0.5, method="radau5", rtol=1e-10, atol=1e-12, save_at=[0.5])
+    by_factors = dd.simulate(reaction(24), 0.5, linear="sparse", **way)
+    for preconditioner in ("ilu", "amg"):
+        tr = dd.simulate(reaction(24), 0.5, linear="krylov", preconditioner=preconditioner, **way)
+        errors = [np.abs(run["u"] - exact["u"]).max() for run in (tr, by_factors)]
+        assert errors[0] <= 2 * errors[1] + 1e-6
+        assert tr.work.newton <= 1.3 * by_factors.work.newton + 4
+        assert iterations(tr) <= 4 * tr.work.newton
+
+
+def test_corrections_count_in_units_of_their_tolerances():
+    """Unknowns of the size of 1e-6 and of 1e6: iterations leave as little of the one as of the other."""
+
+    def field(scale):
+        m = dd.Model("two fields")
+        x = (np.arange(40) + 0.5) / 40
+        u, v = m.state("u", 40, start=np.sin(np.pi * x)), m.state("v", 40, start=scale * np.cos(np.pi * x))
+        m.equation(m.der(u), dd.laplacian(u, 1 / 40, "neumann") + v / scale - u)
+        m.equation(m.der(v), 0.1 * dd.laplacian(v, 1 / 40, "neumann") + scale * u * u - v)
+        return m
+
+    ends = []
+    for scale in (1.0, 1e-6, 1e6):
+        way = {"rtol": 1e-6, "atol": {"u": 1e-8, "v": 1e-8 * scale}, "save_at": [0.5]}
+        tr = dd.simulate(field(scale), 0.5, method="bdf", linear="krylov", preconditioner="ilu", **way)
+        ends.append((tr["u"][-1], tr["v"][-1] / scale))
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], rtol=1e-4)
+
+
 def test_multigrid_on_random_patterns_is_right_or_gives_way():
     """Of matrices that no multigrid was made for: iterations converge, or factors solve."""
     generator = np.random.default_rng(5)

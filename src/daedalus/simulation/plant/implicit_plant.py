@@ -21,7 +21,6 @@ from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
-from daedalus.model.system.instruction_list import LONG, read_instructions
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import switches_of
@@ -31,8 +30,6 @@ from daedalus.simulation.plant.projection import moved_onto
 
 # Parameters and discrete variables stay the same from step to step.
 SELDOM_IN_RESIDUAL = (ARGUMENTS.index("p"),)
-# What changes from step to step whatever the state does.
-MOVING = [ARGUMENTS.index("t"), ARGUMENTS.index("u")]
 
 
 class ImplicitPlant(Plant):
@@ -187,10 +184,7 @@ class ImplicitPlant(Plant):
     def is_autonomous(self) -> bool:
         """Whether neither time nor an input stands in the equations."""
         system = self.system
-        if system.function.n_instructions() < LONG or calls_foreign_code(system.function):
-            return not ca.depends_on(system.residual, ca.vertcat(system.symbol("t"), system.symbol("u")))
-        operation, argument, *_ = read_instructions(system.function, placed=False).columns()
-        return not np.isin(argument[operation == ca.OP_INPUT], MOVING).any()
+        return not ca.depends_on(system.residual, ca.vertcat(system.symbol("t"), system.symbol("u")))
 
     @cached_property
     def without_derivative(self) -> np.ndarray:

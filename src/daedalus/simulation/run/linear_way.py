@@ -25,10 +25,10 @@ PRECONDITIONERS = {
 GIVEN = "the given preconditioner"
 # By which factor iterations make residuals smaller: where the next correction mends the rest, and where none does.
 CORRECTED, DIRECT = 1e-6, 1e-9
-# By which factor iterations make errors of corrections smaller, in units of the tolerances, where Newton's method measures
-# how its corrections shrink: what iterations leave is in the rate that it sees. BDF takes any rate below 1, as CVODE does
-# (its factor is 0.05 too); methods with stages make a new Jacobian at rates above 1e-3.
-CORRECTION, CORRECTION_OF_STAGES = 0.05, 1e-4
+# By which factor iterations make errors of corrections smaller, in units of the tolerances, where Newton's method
+# measures how its corrections shrink: what iterations leave is in the rate that it sees. With 0.05, as in CVODE, error
+# estimates of bdf see it too and steps are a fifth shorter; stage methods make a new Jacobian at rates above 1e-3.
+CORRECTION, CORRECTION_OF_STAGES = 1e-2, 1e-4
 # A preconditioner: (J, gamma) -> solve, solve(r) about (M - gamma J)^-1 r.
 Preconditioner = str | Callable[[Any, float], Callable[[np.ndarray], Any]]
 

@@ -45,7 +45,6 @@ from daedalus.simulation.run.linear_way import (
     CORRECTION,
     CORRECTION_OF_STAGES,
     DIRECT,
-    ITERATING,
     MAY_ITERATE,
     GivenPreconditioner,
     LinearWay,
