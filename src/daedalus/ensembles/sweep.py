@@ -118,7 +118,10 @@ def sweep(
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)
     end_only = isinstance(times, str) and times == "end"
-    times = [t1] if end_only else np.linspace(t0, t1, DEFAULT_SAMPLES) if times is None else times
+    if end_only or (times is None and t0 == t1):
+        times = [t1]
+    elif times is None:
+        times = np.linspace(t0, t1, DEFAULT_SAMPLES)
     if not isinstance(strict, (bool, np.bool_)):
         raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())

@@ -124,7 +124,8 @@ Status enter_run(Integration& s) noexcept {
         return Status::not_finite;
     }
     if (s.guards.discretes > 0) record_held(s, false);
-    if (s.t0 == s.t1) return Status::finished;
+    // At one moment there is no motion, but clocks tick, and conditions that hold may count.
+    if (s.t0 == s.t1 && s.guards.count == 0 && s.agenda.count == 0) return Status::finished;
     note_jump(s, 0);
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);

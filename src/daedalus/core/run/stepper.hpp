@@ -127,6 +127,7 @@ inline Status start(Integration& s) noexcept {
         M::prepare(s);
     }
     if (const Status status = happen_first(s); status != Status::going) return status;
+    if (s.t0 == s.t1) return Status::finished;
     if constexpr (M::is_explicit) ensure_slope<M>(s);
     if (s.fixed_step <= 0) s.h = s.direction * (s.first_step > 0 ? s.first_step : first_step_of<M>(s));
     return s.abort_called ? Status::aborted : Status::going;
