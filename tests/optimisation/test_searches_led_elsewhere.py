@@ -3,6 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
 from tests.support.optima import begun, ode
 
 import daedalus as dd
@@ -196,3 +198,69 @@ def test_costs_without_a_number_end_a_search():
     plan = ocp.solve(starts=1)
     assert not plan.success
     assert "a function of the problem has no finite value at some iterate" in str(plan)
+
+
+@pytest.mark.parametrize(
+    ("angle", "way"),
+    [
+        (0.0, {}),
+        (1.0, {"mesh_tolerance": 1e-4}),
+        *(
+            pytest.param(angle, way, marks=pytest.mark.wide)
+            for angle in (-1.0, -0.3, 0.6, 1.2)
+            for way in ({}, {"mesh_tolerance": 1e-4}, {"starts": 4})
+        ),
+    ],
+)
+def test_the_largest_area_under_a_rope_that_is_bent(angle, way):
+    """Nothing but the curvature is chosen, and no cost sees it: the first search ends where it swings by intervals.
+
+    An arc of the unit circle over a chord, less or more than half a circle: (π + 2 angle)/2 + sin(2 angle)/2.
+    """
+    length = np.pi + 2 * angle
+    m, (_, y, turn), _ = ode("x y turn", "k", lambda x, y, turn, k: [ca.cos(turn), ca.sin(turn), k], [0.0, 0.0, 0.0])
+    ocp = dd.OptimalControl(m, length, 40)
+    ocp.start({"x": 0.0, "y": 0.0})
+    ocp.finish({"x": 2 * np.cos(angle), "y": 0.0})
+    ocp.minimise(running=-y * ca.cos(turn))
+    plan = ocp.solve(**way)
+    assert plan.success, plan
+    assert plan.objective == pytest.approx(-(length + np.sin(2 * angle)) / 2, rel=1e-4)
+
+
+# By arcs of constant torque, +, -, + and -, without a mesh: SciPy's SLSQP over their lengths.
+PENDULUM_TIME = 3.106757
+
+
+def pendulum_time() -> float:
+    """The least time by four arcs, which meet the end."""
+
+    def end(lengths):
+        state = np.zeros(2)
+        for sign, length in zip((4.0, -4.0, 4.0, -4.0), lengths):
+            rates = lambda _, y, u=sign: [y[1], -9.81 * np.sin(y[0]) + u]  # noqa: E731
+            state = solve_ivp(rates, (0.0, length), state, rtol=1e-8, atol=1e-10).y[:, -1]
+        return state - [np.pi, 0.0]
+
+    found = minimize(
+        np.sum, [0.4, 1.0, 1.2, 0.5], method="SLSQP", bounds=[(0.0, 3.0)] * 4, constraints={"type": "eq", "fun": end}
+    )
+    assert np.abs(end(found.x)).max() < 1e-5
+    return float(found.fun)
+
+
+@pytest.mark.wide
+def test_the_stored_time_of_the_pendulum_is_that_of_arcs():
+    assert pendulum_time() == pytest.approx(PENDULUM_TIME, rel=1e-5)
+
+
+@pytest.mark.wide
+def test_where_the_guess_leads_nowhere_the_first_plan_is_not_the_last():
+    """A pendulum is swung up by a torque too weak to hold it: with one swing in 3.1 s, with three in 5.5 s."""
+    m, _, _ = ode("q w", "u", lambda q, w, u: [w, -9.81 * ca.sin(q) + u], [0.0, 0.0])
+    ocp = begun(m, dd.unknown(3.0, 0.1, 20.0), 60, q=np.pi, w=0.0)
+    ocp.bound("u", -4.0, 4.0)
+    ocp.minimise(final=ocp.duration)
+    plan = ocp.solve()
+    assert plan.success, plan
+    assert plan.duration == pytest.approx(PENDULUM_TIME, rel=1e-3)

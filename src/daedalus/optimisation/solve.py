@@ -26,25 +26,30 @@ from daedalus.optimisation.program.draft import Draft
 from daedalus.optimisation.program.fatrop import solve_with_fatrop
 from daedalus.optimisation.program.newton import optimality_error, solve_with_newton
 from daedalus.optimisation.program.program import assembled
-from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome, is_better
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
-from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs, variables_of_inputs
+from daedalus.optimisation.search.hidden_inputs import in_the_middle
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import (
     DURATIONS,
     INTERVALS,
     MOST_VARIABLES,
+    MOST_WORK,
+    MUCH_WORK,
     bent_states,
-    best_of,
     cheaper_guess,
     local_optimum,
-    other_guess,
 )
 from daedalus.optimisation.search.patience import searched, within
+from daedalus.optimisation.search.plans_elsewhere import (
+    from_other_starts,
+    that_is_of_the_model,
+    with_hidden_inputs,
+)
 from daedalus.optimisation.search.strong_optimum import lower_hamiltonian, moved_jumps
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
@@ -70,8 +75,6 @@ MOST_FROM_THE_GUESS = 300
 MUCH_LARGER = 1e3
 # How often inputs of lower Hamiltonian are followed.
 MOST_STRONGER = 5
-# The cost has to fall by this part of itself for another plan to be taken.
-BETTER = 1e-6
 
 
 class Solving:
@@ -253,27 +256,13 @@ class Solving:
     def _beginning_at_a_motion(self, guess: ProgramOutcome) -> np.ndarray | None:
         """A guess with the motion that the inputs of another one lead to; None where there is none."""
         try:
-            motion = self._plan_of(guess).replay().trajectory
+            motion = self.plan_of(guess).replay().trajectory
             if not motion.success:
                 return None
             near = Solving(self.model, replace(self.description, trajectory=motion), self.settings, self.mesh)
         except DaedalusError:
             return None
         return near.begin if near.transcription.program.shape == self.transcription.program.shape else None
-
-    def _with_hidden_inputs(self, settings: SolveSettings, outcome: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
-        """A better plan that uses inputs which a symmetry has hidden from the search, where there is one."""
-        made = self.transcription
-        hidden = unused_inputs(made, self.begin, outcome)
-        if not hidden or outcome.solver == "newton" or is_convex(made.program, outcome.w):
-            return outcome, []
-        draw, all_of_them = np.random.default_rng(settings.seed), len(hidden) == len(variables_of_inputs(made))
-        begin = other_guess(made, self.begin, draw, smooth=True) if all_of_them else tilted(made, self.begin, hidden)
-        other = searched(made.program, begin, settings, self.description.system.name)
-        if not is_better(other, outcome):
-            return outcome, []
-        note = "a plan without some of the inputs was a saddle point: this one, from another guess, costs less"
-        return replace(other, iterations=outcome.iterations + other.iterations), [note]
 
     def _with_lower_hamiltonian(
         self, settings: SolveSettings, first: ProgramOutcome
@@ -301,25 +290,6 @@ class Solving:
         told = f"{first.objective:.6g} was found first, {outcome.objective:.6g} from there"
         return outcome, [f"other values of the inputs lower the Hamiltonian of the first plan: {told}"]
 
-    def _from_other_starts(self, settings: SolveSettings, first: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
-        """The cheapest of plans from several guesses."""
-        draw, seconds = np.random.default_rng(settings.seed), first.seconds
-        others: list[ProgramOutcome] = []
-        while len(others) < (settings.starts or 1) - 1:
-            left = None if settings.time_limit is None else settings.time_limit - seconds
-            if left is not None and left <= 0:
-                break
-            begin = other_guess(self.transcription, self.begin, draw, smooth=len(others) % 2 == 1)
-            own = replace(settings, time_limit=left)
-            found = searched(self.transcription.program, begin, own, self.description.system.name)
-            others.append(found)
-            seconds += found.seconds
-            if found.ending is ProgramEnding.STOPPED and left is None:
-                break
-        best, note = best_of(first, others, is_better)
-        iterations = sum(own.iterations for own in (first, *others))
-        return replace(best, iterations=iterations, seconds=seconds), [note]
-
     def _coarse(self, settings: SolveSettings) -> Solving | None:
         """The problem on few intervals, where other ways are looked for; None where the user leads, or it is large."""
         described = self.description
@@ -330,20 +300,27 @@ class Solving:
             return None
         return Solving(self.model, replace(described, intervals=count), self.settings)
 
-    def _by_another_way(self, settings: SolveSettings, first: ProgramOutcome) -> tuple[ProgramOutcome, list[str]]:
-        """A cheaper plan from other starts, where one is found with little work; and what was not looked for."""
+    def _by_another_way(
+        self, settings: SolveSettings, first: ProgramOutcome, elsewhere: bool
+    ) -> tuple[ProgramOutcome, list[str]]:
+        """A cheaper plan from other starts, where one is found with little work; and what was not looked for.
+
+        elsewhere: whether the guess led to no plan, and the first one is that of another start: of any.
+        """
         if is_convex(self.transcription.program, first.w):
             return first, []
         coarse = self._coarse(settings) if isinstance(self.description.duration, Unknown) else None
         if coarse is None:
             return first, [local_optimum(0)]
         left = None if settings.time_limit is None else settings.time_limit - first.seconds
-        guess, tried = cheaper_guess(coarse.transcription, coarse._begins(), settings, left)
+        guess, tried = cheaper_guess(
+            coarse.transcription, coarse._begins(), settings, left, work=MOST_WORK * (MUCH_WORK if elsewhere else 1)
+        )
         if guess is None:
             return first, [local_optimum(tried)]
-        plan = self._plan_of(first)
+        plan = self.plan_of(first)
         found = self._along(coarse, guess, settings, left)
-        if (not is_better(found, first) and plan.success) or not self._plan_of(found).success:
+        if (not is_better(found, first) and plan.success) or not self.plan_of(found).success:
             return first, [local_optimum(tried)]
         whole = replace(found, iterations=first.iterations + found.iterations, seconds=first.seconds + found.seconds)
         return whole, [local_optimum(tried, (first.objective, found.objective))]
@@ -352,7 +329,7 @@ class Solving:
         self, coarse: Solving, guess: ProgramOutcome, settings: SolveSettings, left: float | None
     ) -> ProgramOutcome:
         """What is found on the whole mesh from a plan on a coarse one; `left`: seconds for both."""
-        way = coarse._plan_of(guess)
+        way = coarse.plan_of(guess)
         near = Solving(self.model, replace(self.description, trajectory=way), self.settings, self.mesh)
         if left is not None:
             settings = replace(settings, time_limit=max(left - guess.seconds, 1e-3))
@@ -365,7 +342,9 @@ class Solving:
         coarse, left = self._coarse(settings), within(settings, first.iterations, first.seconds)
         if coarse is None or left is None:
             return None, []
-        guess, tried = cheaper_guess(coarse.transcription, coarse._begins(), left, left.time_limit, any_plan=True)
+        guess, tried = cheaper_guess(
+            coarse.transcription, coarse._begins(), left, left.time_limit, work=MUCH_WORK * MOST_WORK, any_plan=True
+        )
         if guess is None:
             return None, []
         found = self._along(coarse, guess, left, left.time_limit)
@@ -376,7 +355,12 @@ class Solving:
         note = f"the search from the guess found no plan ({first.ending.value}); from {told} it found this one"
         return replace(found, iterations=first.iterations + found.iterations, seconds=seconds), [note]
 
-    def _plan_of(self, outcome: ProgramOutcome) -> Plan:
+    def changed(self, description: Description) -> Solving:
+        """Another problem on the same mesh."""
+        return Solving(self.model, description, self.settings, self.mesh)
+
+    def plan_of(self, outcome: ProgramOutcome) -> Plan:
+        """The plan of what a search found."""
         return Plan(self.model, (made := self.transcription), outcome, made.program.parameters, self.begin, self.again)
 
     def _still_solved(self, settings: SolveSettings) -> ProgramOutcome | None:
@@ -425,6 +409,7 @@ class Solving:
 
     def _search(self, settings: SolveSettings) -> Plan:
         notes: list[str] = []
+        elsewhere = False
         outcome = self._still_solved(settings)
         if outcome is None and settings.solver == "auto" and not settings.options:
             outcome = self._near_the_last(settings)
@@ -437,21 +422,24 @@ class Solving:
                 notes.append(f"ipopt took over from fatrop: {reason}")
         if outcome is None:
             outcome, told = self._searched_everywhere(settings)
-            notes += told
+            notes, elsewhere = notes + told, bool(told)
         if outcome.success and self.last is None and not settings.options:
-            outcome, told = self._with_hidden_inputs(settings, outcome)
+            outcome, told = with_hidden_inputs(self, settings, outcome)
             notes += told
             outcome, told = self._with_lower_hamiltonian(settings, outcome)
             notes += told
         if settings.starts is not None and settings.starts > 1:
-            outcome, self.other_ways = self._from_other_starts(settings, outcome)
+            outcome, self.other_ways = from_other_starts(self, settings, outcome)
         elif settings.starts is None and outcome.success and self.last is None:
-            outcome, self.other_ways = self._by_another_way(settings, outcome)
+            outcome, self.other_ways = self._by_another_way(settings, outcome, elsewhere)
+        if settings.starts != 1 and outcome.success and self.last is None:
+            outcome, told = that_is_of_the_model(self, settings, outcome)
+            notes += told
         before = [note for note in self.transcription.notes if note not in self.other_ways]
         self.transcription.notes = [*before, *notes, *self.other_ways]
         if outcome.success:
             self.last = outcome
-        return self._plan_of(outcome)
+        return self.plan_of(outcome)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function that shows progress belongs to the search that it has shown.
@@ -484,8 +472,3 @@ def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceE
     end = begin.copy()
     end[list(ends)] = list(ends.values())
     return ReferenceEnds(begin, end)
-
-
-def is_better(other: ProgramOutcome, outcome: ProgramOutcome) -> bool:
-    """Whether another search found a plan of lower cost."""
-    return other.success and other.objective < outcome.objective - BETTER * max(abs(outcome.objective), BETTER)

@@ -7,6 +7,9 @@ from enum import Enum
 
 import numpy as np
 
+# The cost has to fall by this part of itself for another plan to be taken.
+BETTER = 1e-6
+
 
 class ProgramEnding(Enum):
     """How a search ended; the value is the sentence for it."""
@@ -50,3 +53,8 @@ class ProgramOutcome:
         """The multipliers of rows, lower and upper bounds for scaled variables, as solvers begin with them."""
         pressing = self.bound_multipliers * scale
         return self.multipliers, np.maximum(-pressing, 0.0), np.maximum(pressing, 0.0)
+
+
+def is_better(other: ProgramOutcome, outcome: ProgramOutcome) -> bool:
+    """Whether another search found a plan of lower cost."""
+    return other.success and other.objective < outcome.objective - BETTER * max(abs(outcome.objective), BETTER)

@@ -33,6 +33,8 @@ SAME_COST = 1e-4
 # The coarse mesh of the starts that nobody asked for, how many there are at most, the iterations of each and those of
 # all times the variables of the program (about half a second), and how large a program may be there.
 INTERVALS, OTHERS, PATIENCE, MOST_WORK, MOST_VARIABLES = 20, 6, 100, 80_000, 600
+# Where the guess led to no plan, or to none of the model, more work is well spent.
+MUCH_WORK = 3
 # A cost on the coarse mesh has to be lower by this part, so that meshes alone make no difference.
 CLEARLY = 3e-3
 
@@ -97,13 +99,14 @@ def _bend(w: np.ndarray, variables: np.ndarray, shares: np.ndarray, waves: np.nd
 
 
 def best_of(
-    first: ProgramOutcome, others: Sequence[ProgramOutcome], is_better: Callable[[ProgramOutcome, ProgramOutcome], bool]
-) -> tuple[ProgramOutcome, str]:
-    """The cheapest plan, and what was found from all starts in a sentence."""
-    best = first
+    first: ProgramOutcome, others: Sequence[ProgramOutcome],
+    is_better: Callable[[ProgramOutcome, ProgramOutcome], bool], keeps: Callable[[ProgramOutcome], bool],
+) -> tuple[ProgramOutcome, str]:  # fmt: skip
+    """The cheapest plan that keeps what was asked, and what was found from all starts in a sentence."""
+    best, kept = first, first.success and keeps(first)
     for other in others:
-        if is_better(other, best) or (other.success and not best.success):
-            best = other
+        if (is_better(other, best) or (other.success and not kept)) and (not best.success or keeps(other)):
+            best, kept = other, keeps(other)
     costs: list[list[float]] = []
     for cost in sorted(own.objective for own in (first, *others) if own.success):
         if costs and abs(cost - costs[-1][0]) <= SAME_COST * max(abs(cost), abs(costs[-1][0])):
@@ -116,16 +119,16 @@ def best_of(
 
 def cheaper_guess(
     made: Transcription, begins: Sequence[np.ndarray], settings: SolveSettings, time_limit: float | None, *,
-    any_plan: bool = False,
+    work: int = MOST_WORK, any_plan: bool = False,
 ) -> tuple[ProgramOutcome | None, int]:  # fmt: skip
     """The cheapest of some optima on a coarse mesh where it is cheaper than that of the guess; how many were tried.
 
     begins: the guess, and others that are tried before those by chance.
+    work: the iterations of all starts together times the variables of the program.
     any_plan: the first that is found, also from the guess: where the whole problem has none so far.
     """
     program, draw = made.program, np.random.default_rng(settings.seed)
-    # Where there is no plan yet, more work is well spent.
-    left, seconds = (3 if any_plan else 1) * MOST_WORK // program.shape[0], 0.0
+    left, seconds = work // program.shape[0], 0.0
     found: list[ProgramOutcome] = []
     for k in range(len(begins) + OTHERS):
         rest = None if time_limit is None else time_limit - seconds
