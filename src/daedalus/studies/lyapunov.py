@@ -19,6 +19,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
 from daedalus.simulation.run.request import read_span
+from daedalus.studies.without_noise import refuse_noise
 
 # Between two orthonormalisations directions grow or shrink by at most e to this number, and by a fair share of it.
 LARGEST_GROWTH, SMALL_GROWTH = 8.0, 1.0
@@ -58,7 +59,10 @@ def lyapunov(
     [0.5, -2.0]
     """
     system = as_system(model)
+    refuse_noise(system, "dd.lyapunov", inputs)
     begin, end = read_span(span)
+    if not end > begin:
+        raise InputError("The span is no duration.", f"got {begin:g} to {end:g}", remedy="dd.lyapunov(m, 500.0, 1)")
     if system.of_kind("discrete"):
         raise InputError(
             "Lyapunov exponents are those of motions in states alone.",

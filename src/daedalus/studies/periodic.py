@@ -31,6 +31,7 @@ from daedalus.studies.orbits.one_period import OrbitUnknowns, first_values, run_
 from daedalus.studies.orbits.orbit_search import solved_orbit
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 from daedalus.studies.orbits.return_time import beat_of, depends_on_time, return_beats, return_time
+from daedalus.studies.without_noise import refuse_noise
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
 PIECES, PARTS_FAST = (1, 4, 16), 50.0
@@ -85,6 +86,7 @@ def periodic(
     (0.2, [0.043214])
     """
     system = as_system(model)
+    refuse_noise(system, "dd.periodic", inputs)
     driven = depends_on_time(system, inputs)
     options = {"inputs": inputs, "parameters": parameters, "rtol": 1e-10, "atol": 1e-12, **simulate_options}
     if period is None:

@@ -5,7 +5,7 @@ Conditions that differ in their numbers alone share code: solving again with ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,8 +88,15 @@ def read_conditions(
             symbols[time] = ca.SX.sym(f"x{len(symbols)}", n)
         return _StatesAt(system, symbols[time], by_name, written)
 
-    rows = conditions(at)
-    rows = [rows] if isinstance(rows, ca.SX) else list(rows)
+    returned = conditions(at)
+    rows = [returned] if isinstance(returned, ca.SX) or not isinstance(returned, Iterable) else list(returned)
+    if any(row is None or isinstance(row, str) for row in rows):
+        raise InputError(
+            "The conditions are no expressions of the states.",
+            f"the function returned {returned!r}"[:120],
+            because="what it returns is zero at the solution.",
+            remedy="lambda at: [at(0)['y'], at(1)['y'] - 1]",
+        )
     entries = [entry for row in rows for entry in _zero(row)]
     _check_count(system, len(entries), len(free))
     if system.has_invariants and begin not in symbols:

@@ -29,6 +29,7 @@ from daedalus.studies.boundary.continued_root import root_by_continuation
 from daedalus.studies.boundary.interval_newton import LIMITS, motion_on_mesh
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
+from daedalus.studies.without_noise import refuse_noise
 
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
@@ -79,7 +80,19 @@ def boundary_value(
     >>> round(sol["k"], 7)
     3.1415927
     """
-    return _BoundaryCollocation(model, read_span(span), conditions, free, inputs, parameters).solved(guess, rtol, atol)
+    begin, end = read_span(span)
+    if not end > begin:
+        raise InputError(
+            "The span of a boundary value problem goes from an earlier time to a later one.",
+            f"got {begin:g} to {end:g}",
+            because="conditions are taken at times of the span, in any order.",
+            remedy="dd.boundary_value(m, (0.0, 1.0), ...)",
+        )
+    for name, tolerance, usual in (("rtol", rtol, "1e-6"), ("atol", atol, "1e-9")):
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
+            raise InputError(f"{name} must be a positive number.", f"got {tolerance!r}"[:80], remedy=f"{name}={usual}")
+    refuse_noise(as_system(model), "dd.boundary_value", inputs)
+    return _BoundaryCollocation(model, (begin, end), conditions, free, inputs, parameters).solved(guess, rtol, atol)
 
 
 class _BoundaryCollocation:
@@ -179,6 +192,12 @@ class _BoundaryCollocation:
             for k, t in enumerate(times):
                 here = result_at(value, float(t), name, "a number, or a function of time") if callable(value) else value
                 target[k, place.positions] = np.asarray(here, dtype=float).ravel(order="F")
+            if not np.all(np.isfinite(target[:, place.positions])):
+                raise InputError(
+                    f"The guess of {name} is not finite everywhere.",
+                    because="Newton's method begins with these values.",
+                    remedy=f'guess={{"{name}": 0.0}}, or a function of time that returns numbers',
+                )
         rates = np.repeat(np.diff(x, axis=0) / np.diff(mesh)[:, None], s, axis=0)
         values = MeshValues(x, rates.reshape(N, s, -1), z.reshape(N, s, -1))
         return np.concatenate([self.collocation.joined(values), list(self.free.values())])

@@ -79,6 +79,7 @@ def branch(
     >>> round(float(orbits["B"][-1]), 6), round(float(orbits.period[-1]), 4), orbits.stable.all()
     (3.0, 7.1569, np.True_)
     """
+    checked_most(most_points)
     if isinstance(model, (PeriodicOrbit, SpecialPoint)):
         if start is not None or inputs or parameters:
             raise InputError(
@@ -120,6 +121,12 @@ def branch(
     traced = Walk(rest, parameter, ends, most_points)
     follow = traced.both_ways if inside else traced.along
     return follow(np.append(rest.y, rest.a), direction, tuple(notes))
+
+
+def checked_most(most_points: object) -> None:
+    """Refuse what is no number of points."""
+    if isinstance(most_points, bool) or not isinstance(most_points, (int, np.integer)) or most_points < 1:
+        raise InputError(f"{most_points!r} is no number of points."[:80], remedy="most_points=2000")
 
 
 def _stays(names: tuple[str, ...]) -> str:

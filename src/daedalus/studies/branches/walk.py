@@ -438,7 +438,7 @@ def moved_entry(system: System, name: str) -> Entry:
 def read_range(name: str, span: object) -> tuple[float, float]:
     """The smaller and the larger end of a range."""
     try:
-        first, last = (float(value) for value in span)  # type: ignore[attr-defined]
+        first, last = (float(value) for value in (() if isinstance(span, str) else span))  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         first = last = float("nan")
     if not (np.isfinite(first) and np.isfinite(last) and first != last):

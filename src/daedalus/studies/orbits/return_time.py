@@ -46,6 +46,10 @@ def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
     return float(Fraction(lcm(*(f.numerator for f in parts)), gcd(*(f.denominator for f in parts))))
 
 
+# A motion that stays within this share of the sizes of its states is at rest.
+RESTS = 1e-9
+
+
 def return_time(
     model: Model | System, start: Any, begin: float, options: dict[str, Any]
 ) -> tuple[float, dict[str, float]]:
@@ -59,6 +63,13 @@ def return_time(
             break
         seen = run.at(times)
         x = np.array([np.asarray(seen[label]).ravel() for label in system.labels["x"]]).T
+        if np.all(np.ptp(x, axis=0) <= RESTS * np.maximum(np.abs(x).max(axis=0), system.nominal["x"])):
+            raise SolverError(
+                f"{system.name!r} is at rest at the start.",
+                f"nothing moves until t = {begin + span:.6g}",
+                because="an equilibrium repeats itself with any period, also where it is unstable.",
+                remedy="start= with values beside the equilibrium",
+            )
         # A motion that passes its start again has its period; others settle in the first half of a run, and where they
         # are then is where they are watched from.
         for origin in (0, len(times) // 2):

@@ -1,0 +1,72 @@
+"""Questions that have no answer are refused in words, with a remedy that runs."""
+
+import pytest
+
+import daedalus as dd
+from daedalus.errors import DaedalusError
+
+
+def van_der_pol():
+    m = dd.Model("van der Pol")
+    mu, x, y = m.parameter("mu", 1.0), m.state("x", start=2.0), m.state("y", start=0.0)
+    m.equation([m.der(x), m.der(y)], [y, mu * (1 - x**2) * y - x])
+    return m
+
+
+def pushed():
+    m = dd.Model("pushed")
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), x - x**3 + m.noise("w"))
+    return m
+
+
+def between(m, conditions=lambda at: [at(0)["x"], at(1)["x"] - 1], span=(0, 1), **options):
+    return dd.boundary_value(m, span, conditions, **options)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (lambda m: dd.branch(m, "mu", (-1, 1), most_points=0), "0 is no number of points."),
+        (lambda m: dd.branch(m, "mu", (-1, 1), most_points="all"), "'all' is no number of points."),
+        (lambda m: dd.branch(m, "mu", "01"), "The range of mu is not a pair of different numbers."),
+        (lambda m: dd.periodic(m, start={"x": 0.0, "y": 0.0}), "'van der Pol' is at rest at the start."),
+        (lambda m: dd.lyapunov(m, -5.0, 1), "The span is no duration."),
+        (lambda m: between(m, lambda at: None), "The conditions are no expressions of the states."),
+        (lambda m: between(m, lambda at: ["x", "y"]), "The conditions are no expressions of the states."),
+        (lambda m: between(m, span=(0, 0)), "The span of a boundary value problem goes from an earlier time"),
+        (lambda m: between(m, span=(1, 0)), "The span of a boundary value problem goes from an earlier time"),
+        (lambda m: between(m, rtol=-1.0), "rtol must be a positive number."),
+        (lambda m: between(m, atol=0), "atol must be a positive number."),
+        (lambda m: between(m, guess={"x": float("nan")}), "The guess of x is not finite everywhere."),
+    ],
+)
+def test_what_has_no_answer_is_refused(question, text):
+    with pytest.raises(DaedalusError) as told:
+        question(van_der_pol())
+    assert str(told.value).startswith(text)
+    assert "Try:" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda m, **given: dd.periodic(m, start={"x": 0.2}, period=1.0, **given),
+        lambda m, **given: dd.boundary_value(m, (0, 1), lambda at: [at(0)["x"] - 0.5], **given),
+        lambda m, **given: dd.lyapunov(m, 20.0, 1, **given),
+    ],
+)
+def test_noise_is_not_left_out_in_silence(question):
+    with pytest.raises(dd.InputError) as told:
+        question(pushed())
+    assert str(told.value).endswith(
+        'Try: inputs={"w": 0.0} for motion without noise, or dd.sweep(..., seeds=1000) for statistics of paths'
+    )
+
+
+def test_the_remedy_for_noise_runs():
+    assert dd.lyapunov(pushed(), 20.0, 1, inputs={"w": 0.0})[0] == pytest.approx(-2.0, rel=1e-3)
+    found = dd.boundary_value(pushed(), (0, 1), lambda at: [at(0)["x"] - 0.5], inputs={"w": 0.0})
+    # (x / sqrt(1 - x²)) grows like exp(t).
+    grown = 0.5 / 0.75**0.5 * 2.718281828459045
+    assert found.at(1.0)["x"] == pytest.approx(grown / (1 + grown**2) ** 0.5, rel=1e-6)
