@@ -143,3 +143,25 @@ def test_a_run_that_begins_at_rest_says_so_and_when_it_leaves(method):
     assert "rests" not in {transition.kind.value for transition in steady.transitions}
     rest = dd.simulate(m, (0.5, 2.0), start=tr.at(0.5), inputs={"inflow": ramp}, method=method)
     assert told(rest) == [("leaves", "h > 0", 1.0)]
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_tanks_that_run_empty_one_behind_the_other_rest_once_each(method):
+    m = dd.Model("two")
+    a, b = m.state("a", start=1.0), m.state("b", start=0.0)
+    m.equation(m.der(a), -ca.sqrt(ca.fmax(a, 0)))
+    m.equation(m.der(b), ca.sqrt(ca.fmax(a, 0)) - 0.5 * ca.sqrt(ca.fmax(b, 0)))
+    tr = dd.simulate(m, 12.0, method=method)
+    assert [(kind, guard) for kind, guard, _ in told(tr)] == [("rests", "a > 0"), ("rests", "b > 0")]
+    assert tr.transitions[0].time == pytest.approx(2.0, abs=1e-3)
+    empty = dd.simulate(m, 1.0, start={"a": 0.0, "b": 0.0}, method=method)
+    assert told(empty) == [("rests", "a > 0", 0.0), ("rests", "b > 0", 0.0)]
+
+
+def test_a_rest_that_a_reset_ends_is_told_again_when_it_comes_back():
+    m = dd.Model("refilled")
+    h = m.state("h", start=0.0)
+    m.equation(m.der(h), -ca.sqrt(ca.fmax(h, 0)))
+    m.when(m.time > 1, {"h": 0.25}, name="refill")
+    kinds = [(kind, guard) for kind, guard, _ in told(dd.simulate(m, 3.0))]
+    assert kinds == [("rests", "h > 0"), ("event", "refill"), ("leaves", "h > 0"), ("rests", "h > 0")]

@@ -81,7 +81,21 @@ def transitions_of(pieces: Sequence[RecordedRun]) -> list[Transition]:
         found += _of_joint(before, piece)
         found += _of_piece(piece, before is None, goes_on)
         before = piece
-    return found
+    return list(_told_once(found))
+
+
+def _told_once(transitions: Sequence[Transition]) -> Iterator[Transition]:
+    """Without rests and slides that are told again, by the end of a piece and by the next one, or by a rest on more."""
+    on: dict[str, TransitionKind] = {}
+    for transition in transitions:
+        kind, guard = transition.kind, transition.guard
+        if kind in (TransitionKind.RESTS, TransitionKind.SLIDES):
+            if on.get(guard) is kind:
+                continue
+            on[guard] = kind
+        elif kind in (TransitionKind.LEAVES, TransitionKind.SWITCH):
+            on.pop(guard, None)
+        yield transition
 
 
 def joint_kinds(before: RecordedRun | None, piece: RecordedRun) -> list[tuple[TransitionKind, str]]:

@@ -159,27 +159,26 @@ def with_rests(
         surface = once(system, Surface, which)
         return leads_to_rest(surface, t, x, *held(t), None) and path.stays_on(surface, t, until, rtol, held)
 
-    found, resting, t0 = list[TurnedCondition](), "", span[0]
+    t0, found, resting = span[0], list[TurnedCondition](), set[str]()
     first = {turn.condition: turn.time for turn in reversed(turns)}
     x0 = path.behind(t0)
-    for k in conditions_at_zero(system, t0, x0, *held(t0)):
+    for k in conditions_at_zero(system, t0, x0, *held(t0)) if t0 <= span[1] else ():
         text = switches.conditions[k]
-        if text in by_text and not resting and rests_on(k, t0, x0, first.get(text, span[1])):
-            resting = text
+        if text in by_text and rests_on(k, t0, x0, first.get(text, span[1])):
+            resting.add(text)
             if begins:
                 found.append(TurnedCondition(t0, text, 0.0, TransitionKind.RESTS))
     for place, turn in enumerate(turns):
         which = by_text.get(turn.condition)
-        if which is None or resting not in ("", turn.condition):
+        if which is None:
             found.append(turn)
             continue
         until = next((other.time for other in turns[place + 1 :] if other.condition == turn.condition), span[1])
         rests = rests_on(which, turn.time, path.behind(turn.time), until)
-        if rests and not resting:
-            found.append(turn._replace(kind=TransitionKind.RESTS))
-        elif resting and not rests:
-            found.append(turn._replace(kind=TransitionKind.LEAVES))
-        elif not resting:
+        was = turn.condition in resting
+        if rests != was:
+            found.append(turn._replace(kind=TransitionKind.RESTS if rests else TransitionKind.LEAVES))
+            resting ^= {turn.condition}
+        elif not rests:
             found.append(turn)
-        resting = turn.condition if rests else ""
     return tuple(found)
