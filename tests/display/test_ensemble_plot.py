@@ -67,3 +67,15 @@ def test_a_sweep_without_any_values_says_why(bands):
     with pytest.raises(dd.InputError) as refused:
         en.plot(bands=bands)
     assert str(refused.value).startswith("The sweep has no values to draw.\n  all 2 cases failed\n  rod (length = 1.5)")
+
+
+def test_modes_come_last_as_steps():
+    m = dd.Model("room")
+    on, low = m.discrete("on", start=1), m.parameter("low", 18.0)
+    warmth = m.state("warmth", 2, start=[20.0, 19.0])
+    m.equation(m.der(warmth), [10.0 * on - 0.5 * (warmth[0] - 10.0), warmth[0] - warmth[1]])
+    m.when(warmth[0] > 22, {"on": 0})
+    m.when(warmth[0] < low, {"on": 1})
+    figure = dd.sweep(m, 4.0, over={"low": [17.0, 18.0]}).plot()
+    assert [panel.get_ylabel() for panel in figure.axes[:3]] == ["warmth[0]", "warmth[1]", "on"]
+    assert [panel.lines[0].get_drawstyle() for panel in figure.axes[:3]] == ["default", "default", "steps-post"]

@@ -21,6 +21,8 @@ from daedalus.simulation.result.samples import Samples
 
 FLAT, NOISE = 1e-6, 1e-15
 MOST_PANELS, MOST_CURVES = 6, 8
+# Whole numbers that a mode takes at most; with more of them it is drawn like any curve.
+MOST_VALUES = 8
 # States and outputs rank first, then inputs, then what is solved for, then what parts add.
 SOLVED = 2
 # Names without a unit share a panel where their sizes differ by less than this factor.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.curves import FLAT, flat_value, largest
+from daedalus.display.curves import FLAT, MOST_VALUES, flat_value, largest
 from daedalus.display.look import (
     COLOURS,
     TIME_LABEL,
@@ -99,13 +99,23 @@ def _default(en: Ensemble, most: int) -> tuple[list[str], list[str]]:
     moving = [name for name in scalars if en.data[name].dtype.kind == "f" and _constant(en, en[name]) is None]
     elements = [f"{name}[{k}]" for name in vectors for k in range(en.data[name].shape[-1])]
     elements = [name for name in elements if _constant(en, _chosen(en, name)[1]) is None]
-    every = [*moving, *elements] or scalars[:1]
+    modes = [name for name in moving if _is_mode(en[name].values)]
+    moving = [name for name in moving if name not in modes]
+    every = [*moving, *elements, *modes] or scalars[:1]
     room = most - len(moving)
     if elements and room > 0:
         places = np.linspace(0, len(elements) - 1, min(room, len(elements))).round().astype(int)
         moving += [elements[k] for k in dict.fromkeys(places.tolist())]
+    moving += modes
     names = (moving or every)[:most] or [""]
     return names, [name for name in every if name not in names]
+
+
+def _is_mode(values: np.ndarray) -> bool:
+    """Whether a variable only takes a few whole numbers: it is drawn last, and as steps."""
+    found = np.unique(values[np.isfinite(values)])
+    few = 1 < len(found) <= MOST_VALUES < values.shape[-1]
+    return few and bool(np.all(found == np.round(found)))
 
 
 def _constant(en: Ensemble, values: Any) -> float | None:
@@ -186,9 +196,11 @@ def _draw_lines(ax: Axes, en: Ensemble, rows: np.ndarray) -> None:
     kinds = np.unique(second)
     palette = plt.get_cmap("viridis")
     span = np.ptp(colour) or 1.0
+    style = "steps-post" if _is_mode(rows) else "default"
     for row, value, other in zip(rows, colour, second):
         dash = DASHES[int(np.searchsorted(kinds, other)) % len(DASHES)] if len(kinds) <= len(DASHES) else "-"
-        ax.plot(en.data["time"], row, dash, color=palette((value - colour.min()) / span), linewidth=1.1)
+        tint = palette((value - colour.min()) / span)
+        ax.plot(en.data["time"], row, dash, color=tint, linewidth=1.1, drawstyle=style)
 
 
 def _tell_swept(figure: Any, panels: Sequence[Axes], en: Ensemble, values: Any, bands: bool | None) -> None:

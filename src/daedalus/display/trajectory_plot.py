@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.curves import MOST_PANELS, CurvePanel, chosen_panels, named_panels
+from daedalus.display.curves import MOST_PANELS, MOST_VALUES, CurvePanel, chosen_panels, named_panels
 from daedalus.display.look import (
     TIME_LABEL,
     Axes,
@@ -148,8 +148,8 @@ def _interpolated(times: np.ndarray, line: Any) -> np.ndarray:
 
 # Modes over time as bands: a discrete variable that only takes a few whole numbers is shown by what it is when.
 
-# With more values, or more changes, steps are easier to read.
-MOST_VALUES, MOST_CHANGES = 8, 200
+# With more changes, steps are easier to read.
+MOST_CHANGES = 200
 # A value is written into its band where that is longer than this share of the run.
 ROOM = 0.03
 
