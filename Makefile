@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(sort $(shell find src/daedalus/core -name '*.hpp' -o -name '*.cpp'))
-RUNTIME := $(addprefix src/daedalus/exchange/fmu/,runtime.c prebuilt.h iteration.h friction.h)
+RUNTIME := $(addprefix src/daedalus/exchange/fmu/,runtime.c prebuilt.h iteration.h friction.h bdf.h)
 ROOMS := $(sort $(shell find src/daedalus -name __init__.py))
 KERNELS := $(filter %kernels.cpp,$(CORE))
 # Without kept bytecode every process of a test compiles the package and what it needs again.
@@ -89,6 +89,7 @@ runtimes: $(VENV)/.tools
 	  $(BIN)/python -m ziglang cc -target $$2 -std=gnu99 -O2 -g0 -s -shared -fPIC -fvisibility=hidden \
 	    -ffp-contract=off -DDD_PREBUILT $(word 1,$(RUNTIME)) -o $(RUNTIMES)/$$1/fmu_runtime.$$3 || exit 1; \
 	done
+	rm -f $(RUNTIMES)/*/*.lib
 
 # A wheel in dist/, tried where there is nothing but it: an empty environment outside this folder runs the demo and the
 # tests of the public contract.

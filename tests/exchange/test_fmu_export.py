@@ -113,6 +113,27 @@ def test_inputs_algebraic_variables_and_saved_states(driven_path, tmp_path):
     assert unit.set(z=1.0) != 0
 
 
+@pytest.mark.parametrize("compiler", [False, True])
+def test_what_formulas_of_several_steps_remember_belongs_to_the_state(compiler, tmp_path):
+    """Backward differentiation: saved amid a run, and taken up again, with the same bits."""
+    options = {"version": 2, "method": "bdf", "compiler": compiler}
+    unit = Unit(dd.exchange.fmu(driven(), tmp_path / "it.fmu", **options).path, tmp_path / "open")
+    unit.begin(tolerance=1e-7)
+    assert unit("ExitInitializationMode") == 0
+    assert unit.set(u=0.5) == 0
+    assert unit.step(0.0, 0.4) == 0
+    state = ctypes.c_void_p()
+    assert unit("GetFMUstate", ctypes.byref(state)) == 0
+    assert unit.step(0.4, 0.6) == 0
+    end = unit.get("x[0]", "x[1]", "z", "y")
+    tr = dd.simulate(driven(), 1.0, inputs={"u": 0.5}, rtol=1e-10, atol=1e-12)
+    expected = [tr["x"][-1, 0], tr["x"][-1, 1], tr["z"][-1], tr["y"][-1]]
+    np.testing.assert_allclose(end, expected, rtol=1e-5)
+    assert unit("SetFMUstate", state) == 0
+    assert unit.step(0.4, 0.6) == 0
+    assert np.array_equal(unit.get("x[0]", "x[1]", "z", "y"), end)
+
+
 def test_directional_derivatives_are_exact(driven_path, tmp_path):
     unit = Unit(driven_path, tmp_path / "open", kind=0)
     unit.begin()

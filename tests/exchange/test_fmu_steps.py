@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus import catalogue
 from daedalus.exchange.fmu.model_description import own_platform
 from daedalus.exchange.fmu.prebuilt_model import runtimes
 
@@ -57,7 +58,7 @@ def braked():
 def imported(model, folder, kind, labels, duration, **options):
     """The end of a run of our FMU in our importer."""
     path = folder / "unit.fmu"
-    dd.exchange.fmu(model, path, version=3, compiler=False, rtol=1e-9, **options)
+    dd.exchange.fmu(model, path, version=3, compiler=False, **{"rtol": 1e-9, **options})
     more = {"step": duration / 40} if kind == "co_simulation" else {}
     part = dd.exchange.load_fmu(path, kind=kind, trusted=True, variables=labels, **more)
     tr = dd.simulate(part, duration, **({} if kind == "co_simulation" else {"rtol": 1e-9, "atol": 1e-11}))
@@ -78,6 +79,55 @@ def test_fixed_steps_are_those_of_the_tableau(tmp_path):
     for step in flow:
         x = step(x).full().ravel() if step.n_in() == 1 else np.array(step(x, [], []).full()).ravel()
     assert other["x"][-1] == pytest.approx(x[0], rel=1e-14)
+
+
+def reactions():
+    """Robertson's, very stiff a microsecond behind the start."""
+    return catalogue.load("robertson").model
+
+
+def bouncing():
+    m = dd.Model("bouncing")
+    h, v = m.state("h", start=1.0), m.state("v", start=0.0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81)
+    m.event("ground", h, direction=-1, reset={"v": -0.8 * v})
+    return m
+
+
+def rod():
+    """Index 3."""
+    m = dd.Model("rod")
+    q = m.coordinate("q", 2, start=[0.8, -0.6])
+    v = m.rate(q)
+    m.kinetic_energy(0.5 * (v[0] ** 2 + v[1] ** 2))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", q[0] ** 2 + q[1] ** 2 - 1)
+    return m
+
+
+def junction():
+    """x' and z by iteration."""
+    m = dd.Model("junction")
+    x, z = m.state("x", start=1.0), m.algebraic("z")
+    m.equation(m.der(x), -z + ca.sin(20 * m.time))
+    m.equation(z + 1e-3 * (ca.exp(5 * z) - 1), x)
+    return m
+
+
+@pytest.mark.parametrize(("made", "end"), [(reactions, 40.0), (bouncing, 1.5), (rod, 2.0), (junction, 1.0)])
+def test_backward_differentiation_inside(made, end, tmp_path):
+    m = made()
+    labels = list(m.freeze().labels["x"])
+    found = imported(m, tmp_path, "co_simulation", labels, end, method="bdf", rtol=1e-7)
+    tr = dd.simulate(m, end, rtol=1e-10, atol=1e-13)
+    own = np.array([float(np.ravel(tr[label])[-1]) for label in labels])
+    np.testing.assert_allclose(found, own, rtol=0, atol=100 * 1e-7 * np.abs(own).max())
+
+
+def test_backward_differentiation_chooses_its_steps(tmp_path):
+    with pytest.raises(dd.InputError, match="BDF chooses its steps itself"):
+        dd.exchange.fmu(oscillator(), tmp_path / "it.fmu", method="bdf", step=1e-3)
 
 
 @pytest.mark.parametrize("step", [0.0, -1e-3, np.inf, "fast"])

@@ -229,3 +229,11 @@ def test_algebraic_equations_do_not_drift_in_model_exchange(tmp_path):
     # A start that breaks the equation of the last two voltages by 0.01: the FMU draws them back to it.
     tr = dd.simulate(part, 0.01, start={"y_7": own[0, 7] + 0.01}, rtol=1e-6, method="radau5")
     assert tr["y_7"][-1] + tr["y_6"][-1] == pytest.approx(own[-1, 7] + own[-1, 6], abs=1e-4)
+
+
+def test_runtimes_for_other_files_of_models_are_not_taken(monkeypatch):
+    from daedalus.exchange.fmu import prebuilt_model
+
+    assert own_platform() in runtimes()
+    monkeypatch.setattr(prebuilt_model, "MAGIC", b"DDFMU000")
+    assert runtimes() == {}

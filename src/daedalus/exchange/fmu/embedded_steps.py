@@ -20,17 +20,18 @@ class EmbeddedSteps:
 
     rtol: relative tolerance. fixed: the length of all steps in s, 0 for steps by their error. second_order: the order
     of the second weights, 0 without them: then a step is tried whole and in two halves. errors: first less second
-    weights.
+    weights. several: steps of backward differentiation formulas, which remember those before.
     """
 
     rtol: float
     fixed: float
     second_order: int
     errors: np.ndarray
+    several: bool = False
 
 
-def embedded_steps(table: Tableau, rtol: float, step: float | None) -> EmbeddedSteps:
-    """The steps of a tableau at a tolerance, or of one length.
+def embedded_steps(table: Tableau, rtol: float, step: float | None, several: bool = False) -> EmbeddedSteps:
+    """The steps of a tableau at a tolerance, or of one length; several: of backward differentiation formulas.
 
     Example
     -------
@@ -43,4 +44,9 @@ def embedded_steps(table: Tableau, rtol: float, step: float | None) -> EmbeddedS
             "step must be a positive number.", f"got {step!r}", remedy="step=1e-3, or None for steps by their error"
         )
     errors, order = second_weights(table)
-    return EmbeddedSteps(float(rtol), float(step or 0.0), order, errors)
+    if several and step is not None:
+        raise InputError(
+            "BDF chooses its steps itself.", f"step={step!r}", because="its order follows its errors.",
+            remedy='step=None, or method="radau5"',
+        )  # fmt: skip
+    return EmbeddedSteps(float(rtol), float(step or 0.0), order, errors, several)

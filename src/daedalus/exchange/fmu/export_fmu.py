@@ -42,7 +42,7 @@ from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.reduce import reduce
 from daedalus.reduction.switches import switches_of
 
-EXPLICIT, STIFF = "dopri5", "radau5"
+EXPLICIT, STIFF, SEVERAL, ONE_STAGE = "dopri5", "radau5", "bdf", "implicit_euler"
 # Where "auto" takes implicit steps: rates of decay this far apart, at the start or after steps of these lengths (s);
 # all stages of a step are one dense system, so that large models stay with explicit steps.
 SPREAD, MOST_IMPLICIT = 1e4, 66
@@ -106,7 +106,7 @@ def export_fmu(
     outputs: names of outputs, states or algebraic variables that are outputs of the FMU; None for the model's outputs,
         or all states if it has none. All others can be read, too.
     platforms: "this", or "all": with libraries for Linux, macOS and Windows, where their runtimes are installed.
-    method: of the steps in co-simulation: "auto", or a tableau such as "dopri5", "rk4", "radau5".
+    method: of the steps in co-simulation: "auto", a tableau such as "dopri5", "rk4", "radau5", or "bdf".
     rtol: the relative tolerance of co-simulation; an importer may set another.
     step: the length of all steps in co-simulation (s), but for those that end at events, ticks and communication
         points; None for steps as long as the tolerance allows.
@@ -144,7 +144,7 @@ def export_fmu(
     identifier = "".join(c if c.isalnum() and c.isascii() else "_" for c in system.name)
     identifier = identifier if identifier[:1].isalpha() else f"m_{identifier}"
     whole = [*functions, *step_functions(core, "dd")]
-    steps = embedded_steps(core.tableau, rtol, step)
+    steps = embedded_steps(core.tableau, rtol, step, chosen == SEVERAL)
     files, token = libraries(builder, system, whole, core, start, first, instants, steps, repr(variables))
     text = description(system.name, identifier, token, version, kinds, variables, instants.guards, rtol)
     where = Path(path)
@@ -238,7 +238,8 @@ def _steps(
     elif method == "auto":
         small = system.sizes["x"] <= MOST_IMPLICIT
         chosen = STIFF if small and _is_stiff(system, form, start) else EXPLICIT
-    return chosen, fixed_steps(_without_events(system), chosen, 1e-3, 1)
+    # Backward differentiation formulas solve the equations of one implicit stage.
+    return chosen, fixed_steps(_without_events(system), ONE_STAGE if chosen == SEVERAL else chosen, 1e-3, 1)
 
 
 def _is_stiff(system: System, form: ExplicitForm, start: np.ndarray) -> bool:

@@ -22,9 +22,15 @@ from daedalus.exchange.fmu.model_description import PLATFORMS, own_platform, pla
 from daedalus.exchange.fmu.prebuilt_model import NAME as MODEL_FILE
 from daedalus.exchange.fmu.prebuilt_model import model_bytes, runtimes
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.projection import CORRECTIONS
 
 # What is compiled with the code of a model.
-RUNTIME = ("runtime.c", "iteration.h", "friction.h")
+RUNTIME = ("runtime.c", "iteration.h", "friction.h", "bdf.h")
+BDF_STAGE = (
+    "int dd_bdf_stage(double when, const double *x, const double *u, const double *p, const double *k, "
+    "const double *z, double *F, double *by_x, double *by_k, double *by_z)"
+)
+BDF_CORRECT = "int dd_bdf_correct(double when, double *x, const double *u, const double *p)"
 FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
 # Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
 OPTIMISED = 400_000
@@ -114,6 +120,29 @@ def _built(compiler: str, files: dict[str, str]) -> bytes:
         return (Path(folder) / "model.so").read_bytes()
 
 
+def _several_steps(core: FlowCore, steps: EmbeddedSteps) -> str:
+    """What backward differentiation formulas ask of the model."""
+    solved = "dd_stage(&when, x, u, p, k, z, F, by_x, by_k, by_z)" if steps.several else "1"
+    count, moves = core.stage.sizes["x"], ""
+    if core.stage.projected is not None:
+        moves = f"""  double moved[{max(1, count)}];
+  int r, i;
+  for (r = 0; r < {CORRECTIONS}; ++r) {{
+    if (dd_correct(&when, x, u, p, moved)) return 1;
+    for (i = 0; i < {count}; ++i) x[i] = moved[i];
+  }}
+"""
+    unused = "(void)when, (void)x, (void)u, (void)p"
+    return f"""{BDF_STAGE} {{
+  {unused}, (void)k, (void)z, (void)F, (void)by_x, (void)by_k, (void)by_z;
+  return {solved};
+}}
+{BDF_CORRECT} {{
+{moves}  {unused};
+  return 0;
+}}"""
+
+
 def c_header(
     sizes: dict[str, int], functions: Sequence[CFunction], core: FlowCore, token: str, steps: EmbeddedSteps
 ) -> str:
@@ -127,6 +156,8 @@ def c_header(
         f"#define DD_EMBEDDED {steps.second_order}",
         f"#define DD_FIRST_STEP {FIRST_STEP!r}",
         f"#define DD_FIXED_STEP {steps.fixed!r}",
+        f"#define DD_BDF {int(steps.several)}",
+        f"#define DD_STAGE_Z {core.stage.sizes['z'] if core.stage.implicit else 0}",
         f"extern const double dd_x_start[{max(1, sizes['NX'])}], dd_p_values[{max(1, sizes['NP'])}];",
         f"extern const double dd_nominal[{max(1, sizes['NX'])}], dd_w_start[{max(1, sizes['NW'])}];",
         "extern const int dd_directions[], dd_terminal[], dd_at_start[], dd_levels[], dd_first[];",
@@ -135,6 +166,8 @@ def c_header(
         *(f"#define {name}({words}) ((void)({words}), 0)" for name, words in OPTIONAL.items() if name not in names),
         *(f"{f.prototype};" for f in functions),
         "int dd_step(double t, double h, double *x, const double *u, const double *p, double *error);",
+        f"{BDF_STAGE};",
+        f"{BDF_CORRECT};",
     ]
     return "\n".join(lines) + "\n"
 
@@ -155,6 +188,7 @@ def c_model(
         own = ", ".join(map(str, getattr(instants, word))) or "0"
         tables.append(f"const int dd_{word}[] = {{{own}}};")
     tables += [f"const double dd_{word}[] = {numbers(getattr(instants, word))};" for word in TIMES]
+    tables.append(_several_steps(core, steps))
     # What CasADi exports by itself stays inside.
     whole = written_functions(functions)
     step = step_code(core, "dd", bool(sizes["NW"]), steps.errors)

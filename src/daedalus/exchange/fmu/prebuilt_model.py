@@ -25,7 +25,9 @@ from daedalus.model.system.instruction_list import UnknownOperationError, read_i
 from daedalus.simulation.plant.projection import CORRECTIONS
 
 NAME = "model.bin"
-MAGIC = b"DDFMU006"
+MAGIC = b"DDFMU007"
+# What stands behind it in a runtime that reads such files.
+READ = b" is read"
 # The order of the functions in the file.
 FUNCTIONS = (
     *("rates", "forward", "adjoint", "outputs", "guards", "resets", "stage", "correct"),
@@ -40,16 +42,16 @@ LARGEST_PLAIN = ca.OP_ATAN2
 
 
 def runtimes() -> dict[str, Path]:
-    """The prebuilt runtimes by platform: that of the core, and those of `make runtimes`."""
-    found = {}
-    for name, (_, ending) in PLATFORMS.items():
-        path = Path(__file__).with_name("runtimes") / name / f"fmu_runtime{ending}"
-        if path.is_file():
-            found[name] = path
+    """The prebuilt runtimes by platform: that of the core, and those of `make runtimes`.
+
+    Runtimes that read other files of models are left out.
+    """
+    folder = Path(__file__).with_name("runtimes")
+    found = {name: folder / name / f"fmu_runtime{ending}" for name, (_, ending) in PLATFORMS.items()}
     own = Path(_core.__file__).with_name("fmu_runtime.dll" if sys.platform == "win32" else "fmu_runtime.so")
     if own.is_file():
-        found.setdefault(own_platform(), own)
-    return found
+        found[own_platform()] = own
+    return {name: path for name, path in found.items() if path.is_file() and MAGIC + READ in path.read_bytes()}
 
 
 def model_bytes(
@@ -67,10 +69,10 @@ def model_bytes(
     whole += [table.stages, int(table.order), int(stage.implicit), int(stage.projected is not None), CORRECTIONS, nz]
     whole += [
         len(name), instants.discretes, instants.clocks, len(instants.times), len(unknowns), steps.second_order,
-        len(instants.friction_modes), sizes["NK"],
+        len(instants.friction_modes), sizes["NK"], int(steps.several),
     ]  # fmt: skip
     guess = np.nan_to_num(np.asarray(core.system.start["z"], dtype=float)[:nz], nan=0.0)
-    parts = [MAGIC, struct.pack("<20q", *whole)]
+    parts = [MAGIC, struct.pack("<21q", *whole)]
     parts += [struct.pack("<3d", steps.rtol, FIRST_STEP, steps.fixed), _padded(name)]
     for numbers in (start, parameters, nominal, table.A.ravel(), table.b, table.c, steps.errors, guess, unknowns):
         parts.append(np.asarray(numbers, dtype="<f8").tobytes())

@@ -76,7 +76,9 @@ typedef struct {
 #define UNKNOWNS(m) ((m)->numbers + NX + NU + NP)
 #define BEFORE(m) (UNKNOWNS(m) + NW)
 #define NEXT(m) (BEFORE(m) + NG)
-#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NW + NG + NC))
+#define BYTES (sizeof(Instance) + sizeof(double) * (size_t)(NX + NU + NP + NW + NG + NC + MEMORY))
+/* What a method of several steps keeps: differences of the states, values of a step, order, count and length. */
+#define MEMORY (DD_BDF ? 8 * NX + DD_STAGE_Z + 3 : 0)
 /* Instants that differ by less are one, as in the package; so many rounds of events may follow each other in one. */
 #define SAME_INSTANT (8 * 2.220446049250313e-16)
 enum { MOST_ROUNDS = 50 };
@@ -216,8 +218,12 @@ static double weighed(const Instance *m, const double *difference, const double 
   return sqrt(sum / OF(NX));
 }
 
+#include "bdf.h"
+
 /* The states behind a step of length h, whose error is not asked for; 1 where it failed. */
 static int moved_by(const Instance *m, double h, double *x) {
+  double error;
+  if (DD_BDF) return bdf_tried(m, h, x, &error);
   memcpy(x, STATES(m), sizeof(double) * (size_t)NX);
   if (DD_EMBEDDED || DD_FIXED_STEP > 0) return dd_step(m->t, h, x, INPUTS(m), PARAMETERS(m), NULL);
   return dd_step(m->t, 0.5 * h, x, INPUTS(m), PARAMETERS(m), NULL) ||
@@ -230,7 +236,9 @@ static int tried(const Instance *m, double h, double *x, double *error) {
   int k;
   *error = NAN;
   if (DD_FIXED_STEP > 0) return moved_by(m, h, x);
-  if (DD_EMBEDDED) {
+  if (DD_BDF) {
+    if (bdf_tried(m, h, x, error)) return 1;
+  } else if (DD_EMBEDDED) {
     memcpy(x, STATES(m), sizeof(double) * (size_t)NX);
     if (dd_step(m->t, h, x, INPUTS(m), PARAMETERS(m), other)) return 1;
     *error = weighed(m, other, x) / SHARE_OF_A_STEP;
@@ -277,7 +285,8 @@ static int advance(Instance *m, double end, bool *pending) {
       if (stop < end || next_tick(m) <= end) {
         if (leaves) return m->h = fmin(m->h, DD_FIRST_STEP), *pending = true, 0;
         if (act(m, &changed)) return 1;
-        if (changed) m->h = fmin(m->h, DD_FIRST_STEP);
+        forget(m);
+        if (changed || DD_BDF) m->h = fmin(m->h, DD_FIRST_STEP);
       }
       continue;
     }
@@ -308,14 +317,17 @@ static int advance(Instance *m, double end, bool *pending) {
       memcpy(STATES(m), next, sizeof(double) * (size_t)NX);
       m->t += high;
       m->h = fmin(h, DD_FIRST_STEP);
+      forget(m);
       if (leaves) return *pending = true, 0;
       if (act(m, &changed)) return 1;
       end = told(m, end);
       continue;
     }
+    if (DD_BDF) {
+      if (bdf_accepted(m, h, next)) return 1;
+    } else if (!last || m->h <= rest) m->h = h * growth(error, 0.3, 4.0);
     memcpy(STATES(m), next, sizeof(double) * (size_t)NX), memcpy(BEFORE(m), now, sizeof(double) * (size_t)NG);
     m->t = last ? stop : m->t + h;
-    if (!last || m->h <= rest) m->h = h * growth(error, 0.3, 4.0);
     end = told(m, end);
   }
   /* A tick at the end happens there. */
@@ -433,12 +445,18 @@ static int set(Instance *m, const uint32_t *reference, size_t count, const doubl
   for (k = 0; k < count; ++k) {
     long r = (long)reference[k] - 1;
     if (r < 0) return ERROR;
-    if (r < NX) { STATES(m)[r] = values[k]; continue; }
+    double *to = NULL;
+    if (r < NX) to = STATES(m) + r;
     r -= NX + NX + NZ + NY;
-    if (r < 0) return ERROR;
-    if (r < NU) { INPUTS(m)[r] = values[k]; continue; }
+    if (!to && r < 0) return ERROR;
+    if (!to && r < NU) to = INPUTS(m) + r;
     r -= NU;
-    if (r < NP) { PARAMETERS(m)[r] = values[k]; continue; }
+    if (!to && r < NP) to = PARAMETERS(m) + r;
+    if (to) {
+      if (*to != values[k]) forget(m);
+      *to = values[k];
+      continue;
+    }
     return ERROR;
   }
   return OK;
