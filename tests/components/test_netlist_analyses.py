@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import daedalus as dd
 from daedalus.command_line import app
+from daedalus.components.semiconductors.device_cards import SpiceWarning
 
 KNOWN = json.loads(NUMBERS.read_text(encoding="utf-8"))["circuits"]
 # ngspice measures at its own time points: places within a step of 20 ns, values within what a step changes.
@@ -85,6 +86,34 @@ def test_a_netlist_without_a_run_is_not_run(tmp_path):
     assert CliRunner().invoke(app, ["simulate", str(file), "--out", str(tmp_path / "b.nc")]).exit_code == 0
     assert (tmp_path / "b.png").exists()
     assert (tmp_path / "b.nc").exists()
+
+
+def test_every_card_of_a_kind_is_computed():
+    cards = [".dc v1 0 4 2", ".dc r2 1k 3k 2k", ".ac lin 1 1 1", ".ac lin 2 1k 2k", ".tf v(b) v1", ".tf v(a) v1"]
+    text = "\n".join(["divider", "V1 a 0 DC 2 AC 1", "R1 a b 1k", "R2 b 0 1k", *cards])
+    found = dd.components.run_spice(text)
+    first, second = (own["v_b"].values for own in found.every["dc"])
+    assert first == pytest.approx([0.0, 1.0, 2.0])
+    assert second == pytest.approx([1.0, 1.5])
+    assert [own.sizes["frequency"] for own in found.every["ac"]] == [1, 2]
+    assert [own["transfer_function"] for own in found.every["tf"]] == pytest.approx([0.5, 1.0])
+    assert found.every["noise"] == []
+    assert (found.dc, found.tf) == (found.every["dc"][-1], found.every["tf"][-1])
+    assert re.findall(r"^(dc \d|ac \d|transfer function \d)", str(found), re.MULTILINE) == [
+        "transfer function 1", "transfer function 2", "dc 1", "dc 2", "ac 1", "ac 2",
+    ]  # fmt: skip
+    plain = found.plain()
+    assert plain["every"]["dc"][0]["v_b"] == pytest.approx([0.0, 1.0, 2.0])
+    assert plain["dc"] == plain["every"]["dc"][-1]
+
+
+def test_a_second_run_is_told():
+    text = "t\nV1 a 0 1\nR1 a 0 1k\n.tran 1u 1m\n.tran 1u 2m\n"
+    with pytest.warns(SpiceWarning, match=r"Line 5 of the netlist: a second \.tran; the run is that of"):
+        found = dd.components.run_spice(text)
+    assert found.tran.stop_reason == "reached t = 0.002"
+    with pytest.raises(dd.ModelError, match=r"Line 5 of the netlist has a second \.tran"):
+        dd.components.run_spice(text, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ SLOW = (
     "folded_cascode", "gilbert", "gyrator", "half_wave_inductive", "instrumentation", "ldo", "log_amplifier", "r2r_dac",
     "sample_hold", "sram_cell", "three_phase_overlap", "bridge_1n4007", "mirror_with_products",
     "pulled_latch", "three_transistor_amplifier", "twelve_pulse_rectifier", "two_stage_cmos_opamp",
-    "voltage_quadrupler", "window_comparator", "zener_current_source", "zener_surge_clamp",
+    "voltage_quadrupler", "window_comparator", "zener_current_source", "zener_surge_clamp", "baker_clamp",
+    "complementary_gate_driver", "cmos_schmitt", "cuk", "half_bridge_dead_time", "steered_flip_flop", "dc_restorer",
+    "diode_function_generator", "long_tailed_amplifier",
 )  # fmt: skip
 CIRCUITS = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]
 

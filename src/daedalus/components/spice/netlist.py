@@ -247,6 +247,11 @@ class Netlist:
         step, stop = values[:2]
         if not 0 < step <= stop:
             raise card.refuse("has impossible times", "the step is above zero, the end behind it.", ".tran 1u 1m")
+        if self.transient.is_asked and self.strict:
+            raise card.refuse("has a second .tran", "one run is made of a netlist.", "one .tran")
+        if self.transient.is_asked:
+            told = f"{card.where}: a second .tran; the run is that of this card, and the one before is left out."
+            warnings.warn(told, SpiceWarning, stacklevel=2)
         self.transient = Transient(step, stop, values[2] if len(values) > 2 else 0.0, "uic" in card.words, True)
 
 

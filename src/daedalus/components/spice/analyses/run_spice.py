@@ -36,7 +36,8 @@ class SpiceResults:
     op: the operating point, values by name. dc, ac, noise: xarray Datasets over the swept values or the frequency in
         Hz; voltages are `v_node`, currents `v1.current`, amplitudes complex. tf: `transfer_function`,
         `input_resistance` and `output_resistance`. tran: the Trajectory. four: amplitudes and phases of harmonics by
-        probe. measured: results of .meas by name, NaN where what is asked for does not happen.
+        probe. measured: results of .meas by name, NaN where what is asked for does not happen. every: by the names dc,
+        ac, tf and noise the results of all cards of that kind, in their order; `dc` and the like are those of the last.
     """
 
     title: str
@@ -49,19 +50,19 @@ class SpiceResults:
     four: dict[str, Any] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
+    every: dict[str, list[Any]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.title}:"]
         if self.op is not None:
             lines.append(f"operating point, by {self.op.found_by}")
             lines += [f"  {name} = {float(self.op[name]):.9g}" for name in self.shown]
-        if self.tf is not None:
-            lines += ["transfer function", *(f"  {name} = {value:.9g}" for name, value in self.tf.items())]
+        for title, values in _numbered("transfer function", self.every.get("tf", [])):
+            lines += [title, *(f"  {name} = {value:.9g}" for name, value in values.items())]
         for word in ("dc", "ac", "noise"):
-            found = getattr(self, word)
-            if found is not None:
+            for title, found in _numbered(word, self.every.get(word, [])):
                 sizes = " × ".join(f"{size} {name}" for name, size in found.sizes.items() if name != "element")
-                lines.append(f"{word}: {len(found.data_vars)} results over {sizes}")
+                lines.append(f"{title}: {len(found.data_vars)} results over {sizes}")
                 lines += [f"  {name} = {value:.9g}" for name, value in found.attrs.items()]
         if self.tran is not None:
             lines.append(f"tran: {self.tran.stop_reason}, {self.tran.method}, {self.tran.work.steps} steps")
@@ -97,12 +98,12 @@ class SpiceResults:
         found: dict[str, Any] = {"title": self.title}
         if self.op is not None:
             found["op"] = {name: float(self.op[name]) for name in self.shown}
-        if self.tf is not None:
-            found["tf"] = dict(self.tf)
-        for word in ("dc", "ac", "noise"):
-            data = getattr(self, word)
-            if data is not None:
-                found[word] = {str(name): _listed(values) for name, values in data.variables.items()} | dict(data.attrs)
+        for word, results in self.every.items():
+            plain = [dict(own) if word == "tf" else _columns(own) for own in results]
+            if plain:
+                found[word] = plain[-1]
+            if len(plain) > 1:
+                found.setdefault("every", {})[word] = plain
         if self.tran is not None:
             ends = {name: float(self.tran[name][-1]) for name in self.shown}
             found["tran"] = {"success": self.tran.success, "stop_reason": self.tran.stop_reason, "end": ends}
@@ -111,6 +112,15 @@ class SpiceResults:
         if self.measured:
             found["measured"] = dict(self.measured)
         return found
+
+
+def _numbered(word: str, results: list[Any]) -> list[tuple[str, Any]]:
+    """Results with their titles: numbers tell several of one kind apart."""
+    return [(word if len(results) == 1 else f"{word} {k}", own) for k, own in enumerate(results, 1)]
+
+
+def _columns(data: Any) -> dict[str, Any]:
+    return {str(name): _listed(values) for name, values in data.variables.items()} | dict(data.attrs)
 
 
 def _listed(values: Any) -> Any:
@@ -170,14 +180,15 @@ def run_netlist(netlist: Netlist, run: Any) -> SpiceResults:
     }
     if asked[".op"]:
         found.op = operating_point(netlist)
-    for card in asked[".dc"]:
-        found.dc = direct_current(netlist, cards.sweep(card, netlist))
-    for card in asked[".ac"]:
-        found.ac = ac(netlist, cards.frequencies(card, list(card.words[1:]), netlist), card)
-    for card in asked[".tf"]:
-        found.tf = transfer_function(netlist, cards.transfer(card))
-    for card in asked[".noise"]:
-        found.noise = noise(netlist, cards.noise(card, netlist))
+    found.every = {
+        "tf": [transfer_function(netlist, cards.transfer(card)) for card in asked[".tf"]],
+        "dc": [direct_current(netlist, cards.sweep(card, netlist)) for card in asked[".dc"]],
+        "ac": [ac(netlist, cards.frequencies(card, list(card.words[1:]), netlist), card) for card in asked[".ac"]],
+        "noise": [noise(netlist, cards.noise(card, netlist)) for card in asked[".noise"]],
+    }
+    for word, results in found.every.items():
+        if results:
+            setattr(found, word, results[-1])
     _measure(netlist, found)
     return found
 
