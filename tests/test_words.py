@@ -95,6 +95,11 @@ PHRASES = {
     r"\bslightly beside it\b": "slightly off",
     r"\bdamps? in silence\b": "damp motions that they do not resolve",
     r"\bholds more than it can\b": "exceeds its limit",
+    r"\bforms? a circle\b": "depend on each other in a circle",
+    r"\bbelongs to the one\b": "selects the ... law",
+    r"\bwith commas between\b": "separated by commas",
+    r"\bbring[s]? .{0,40} along\b": "has, contains",
+    r"\bconstrains nothing\b": "does not constrain anything",
 }
 
 

@@ -77,6 +77,21 @@ def test_wrong_calls_are_refused(run, arguments, text):
         run.what_if(*arguments)
 
 
+def test_inputs_are_told_how_to_get_a_slider():
+    m = dd.Model("decay")
+    x, u, k = m.state("x", start=1.0), m.input("u"), m.parameter("k", [1.0, 2.0])
+    m.equation(m.der(x), u - k[0] * k[1] * x)
+    tr = dd.simulate(m, 1.0, inputs={"u": 0.0})
+    with pytest.raises(dd.InputError) as told:
+        tr.what_if(["u"], "page.html")
+    assert str(told.value) == (
+        "u is not a scalar parameter.\n  scalar parameters: none\n  Because a slider changes one number.\n"
+        "  Try: m.parameter('u', value) in place of the input"
+    )
+    with pytest.raises(dd.InputError, match=r"Try: 'k\[0\]'"):
+        tr.what_if(["k"], "page.html")
+
+
 def test_a_model_without_geometry_has_its_curves(browser, tmp_path):
     m = dd.Model("decay")
     x, k = m.state("x", start=1.0), m.parameter("k", 2.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.model.names import listed
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.simulation.result.trajectory import Trajectory
@@ -48,11 +49,17 @@ def parameter_values(tr: Trajectory, names: list[str]) -> np.ndarray:
     for name in names:
         place = tr.system.place(name)
         if set(place.letters) != {"p"} or len(place.positions) != 1:
+            known = [v.name for v in tr.system.of_kind("parameter") if v.shape == ()]
+            remedy = repr(known[0]) if known else 'm.parameter("name", value)'
+            if set(place.letters) == {"p"}:
+                remedy = repr(f"{name}[0]")
+            elif set(place.letters) == {"u"}:
+                remedy = f"m.parameter({name!r}, value) in place of the input"
             raise InputError(
                 f"{name} is not a scalar parameter.",
-                f"parameters: {', '.join(v.name for v in tr.system.of_kind('parameter'))}",
-                because="a slider moves one number that the model is written with.",
-                remedy=f'"{name}[0]"' if len(place.positions) > 1 else 'm.parameter("name", value)',
+                f"scalar parameters: {listed(known) or 'none'}",
+                because="a slider changes one number.",
+                remedy=remedy,
             )
         values.append(float(tr.run_data.parameters[place.positions[0]]))
     return np.array(values)
