@@ -62,7 +62,9 @@ def lyapunov(
     refuse_noise(system, "dd.lyapunov", inputs)
     begin, end = read_span(span)
     if not end > begin:
-        raise InputError("The span is no duration.", f"got {begin:g} to {end:g}", remedy="dd.lyapunov(m, 500.0, 1)")
+        raise InputError(
+            "The span has no positive duration.", f"got {begin:g} to {end:g}", remedy="dd.lyapunov(m, 500.0, 1)"
+        )
     if system.of_kind("discrete"):
         raise InputError(
             "Lyapunov exponents are those of motions in states alone.",

@@ -124,9 +124,9 @@ def branch(
 
 
 def checked_most(most_points: object) -> None:
-    """Refuse what is no number of points."""
+    """Refuse what is not a number of points."""
     if isinstance(most_points, bool) or not isinstance(most_points, (int, np.integer)) or most_points < 1:
-        raise InputError(f"{most_points!r} is no number of points."[:80], remedy="most_points=2000")
+        raise InputError(f"{most_points!r} is not a number of points."[:80], remedy="most_points=2000")
 
 
 def _stays(names: tuple[str, ...]) -> str:
