@@ -184,3 +184,10 @@ def test_damaged_netlists_end_in_words(seed):
             lines[min(k, len(lines) - 1)] = " ".join(words)
     with within(20.0), suppress(dd.DaedalusError):
         dd.components.from_spice("\n".join(lines))
+
+
+def test_long_formulas_are_cut_in_errors():
+    inside = "(" * 5000 + "nothing" + ")" * 5000
+    with pytest.raises(dd.ModelError, match="has a formula that cannot be read") as refused:
+        dd.components.from_spice(f"deep\nr1 1 0 {{{inside}}}\nv1 1 0 1\n.end")
+    assert len(str(refused.value)) < 1000

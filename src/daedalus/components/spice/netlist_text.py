@@ -16,6 +16,8 @@ _PRINTED = re.compile(r"([-+]?\d+)(t|g|meg|k|m|u|n|p|f|r|l)(\d+)[a-z]*", re.IGNO
 _MICRO = str.maketrans("\u00b5\u03bc", "uu")  # the sign and the Greek letter
 DEEPEST = 8  # so many files inside each other are read
 MOST_FILES, MOST_CARDS, MOST_CHARACTERS = 200, 50_000, 16_000_000
+# Characters of each part of an error that come from the netlist.
+LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Card:
 
     def refuse(self, what: str, because: str, remedy: str) -> ModelError:
         """The error for this card."""
-        return ModelError(f"{self.where} {what}.", self.text.strip()[:200], because=because, remedy=remedy)
+        what, text, because = (_cut(part) for part in (f"{self.where} {what}.", self.text.strip(), because))
+        return ModelError(what, text, because=because, remedy=remedy)
 
     def needs(self, count: int, example: str) -> None:
         """Refuse the card where it has fewer words."""
@@ -48,6 +51,10 @@ class Card:
         sought = word if is_pattern else re.escape(word)
         match = re.search(rf"(?<![\w.]){sought}\s*=?\s*(.+)$", self.text.lower())
         return None if match is None else match[1].strip()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def read_cards(text: str, folder: Path | None) -> tuple[str, list[Card]]:
