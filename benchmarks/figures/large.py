@@ -1,6 +1,7 @@
-"""Large systems: the first call, its memory, and a repeated run."""
+"""Large systems: the first call, its memory, and a repeated run, alone and beside CVODE."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from benchmarks.figure import Figure, Row
 from benchmarks.session import Session
@@ -32,6 +33,21 @@ PARTS = (
     ),
 )
 
+# A repeated run of ours, the same by CVODE, what the comparison is called, and how many times faster ours is to be.
+DIRECT, KRYLOV = "CVODE, SuperLU_MT", "CVODE, GMRES with pyamg"
+BESIDE: tuple[tuple[dict[str, Any], dict[str, Any], str, str, float], ...] = (
+    ({"part": "brusselator", "side": 64}, {"way": "direct"}, "Brusselator, 8192 unknowns", DIRECT, 2.8),
+    ({"part": "brusselator", "side": 128}, {"way": "direct"}, "Brusselator, 32 768 unknowns", DIRECT, 5.0),
+    (
+        {"part": "brusselator", "side": 128, "linear": "krylov"},
+        {"way": "multigrid"},
+        "Brusselator, 32 768 unknowns, GMRES",
+        KRYLOV,
+        3.0,
+    ),
+    ({"part": "heat", "cells": 100_000}, {}, "rod of 100 000 cells", "CVODE, banded", 2.5),
+)
+
 
 def evaluate(session: Session) -> Iterator[Row]:
     for options, numbers in PARTS:
@@ -49,6 +65,11 @@ def evaluate(session: Session) -> Iterator[Row]:
                 found.failure or "",
                 unit,
             )
+    for options, way, words, peer, target in BESIDE:
+        mine = session.probe("large", {**options, "repeated": True})
+        theirs = session.probe("large_by_cvode", {**options, **way}, tool="sundae")
+        ours, seconds = (mine.records or [{}])[0].get("repeated"), (theirs.records or [{}])[0].get("seconds")
+        yield Row(words, peer, ours, seconds, target, "at least", mine.failure or theirs.failure or "")
 
 
 FIGURE = Figure("large", "large systems: first calls, memory, repeated runs", evaluate)
