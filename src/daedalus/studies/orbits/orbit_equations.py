@@ -21,8 +21,12 @@ from daedalus.compilation import compile_function
 from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
-from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues
+from daedalus.studies.collocation import STAGES, Collocation, IntervalRows, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
+
+# Motions beside an orbit over an interval and over its halves are the same to this share; where they are not, the
+# interval is cut in so many pieces, so many times: rates beyond that decay within a piece, and their motions with them.
+AGREE, PIECES, MOST_CUTS = 1e-4, 4, 3
 
 
 class OrbitProblem:
@@ -268,7 +272,29 @@ class OrbitEquations:
         return product, free
 
     def multipliers(self, orbit: OrbitValues) -> np.ndarray:
-        """Floquet's multipliers, the largest first."""
+        """Floquet's multipliers, the largest first.
+
+        Motions beside the orbit may part or meet within intervals that are short enough for the orbit itself: these are
+        cut until the motions over halves agree with those over wholes.
+        """
+        for _ in range(MOST_CUTS):
+            apart = self._unresolved(orbit)
+            if not np.any(apart):
+                break
+            orbit = on_mesh(self.problem, orbit, cut(orbit.mesh, np.where(apart, PIECES, 1)))
+        equations = self if len(orbit.mesh) == len(self.mesh) else OrbitEquations(self.problem, orbit)
+        return equations._own_multipliers(orbit)
+
+    def _unresolved(self, orbit: OrbitValues) -> np.ndarray:
+        """Over which intervals motions beside an orbit are not those over their halves."""
+        halved = on_mesh(self.problem, orbit, cut(orbit.mesh, 2))
+        scale = self.size_x / self.size_x[:, None]
+        whole, halves = (OrbitEquations(self.problem, one).transitions(one)[0] * scale for one in (orbit, halved))
+        product = halves[1::2] @ halves[::2]
+        apart = np.abs(product - whole).max(axis=(1, 2), initial=0.0)
+        return np.asarray(apart > AGREE * np.abs(product).max(axis=(1, 2), initial=0.0))
+
+    def _own_multipliers(self, orbit: OrbitValues) -> np.ndarray:
         across = None if self.problem.driven or len(self.kept) else self._across(orbit)
         if across is not None:
             values = np.append(np.linalg.eigvals(across), 1.0)
@@ -322,3 +348,12 @@ class OrbitEquations:
         inner = np.einsum("kij,kj->ki", inside, np.array(x[:-1])).reshape(self.intervals, STAGES, -1)
         n = self.problem.collocation.n
         return MeshValues(np.array(x), inner[:, :, :n], inner[:, :, n:])
+
+
+def on_mesh(problem: OrbitProblem, orbit: OrbitValues, mesh: np.ndarray) -> OrbitValues:
+    """The same orbit on another mesh."""
+    times, finer = (problem.begin + orbit.period * part for part in (orbit.mesh, mesh))
+    collocation = problem.collocation
+    unknowns = collocation.moved(times, collocation.joined(orbit.values), finer)
+    moved, _ = collocation.split(unknowns, len(mesh) - 1)
+    return OrbitValues(mesh, moved, orbit.period, orbit.closing, orbit.parameter)

@@ -10,7 +10,7 @@ from daedalus.algebra.damped_newton import STALLED
 from daedalus.algebra.newton_steps import Solve, halved_newton
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.studies.collocation import cut
-from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
+from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues, on_mesh
 
 FIRST_INTERVALS, MOST_INTERVALS, MOST_MESHES = 16, 800, 10
 # The mesh is fine enough when intervals miss the equations by this share of the states; mesh values are better then.
@@ -45,15 +45,6 @@ def balanced(mesh: np.ndarray, misses: np.ndarray, least: int = FIRST_INTERVALS)
     finer = np.interp(np.linspace(0, reached[-1], count + 1), reached, mesh)
     finer[0], finer[-1] = 0.0, 1.0
     return np.asarray(finer)
-
-
-def on_mesh(problem: OrbitProblem, orbit: OrbitValues, mesh: np.ndarray) -> OrbitValues:
-    """The same orbit on another mesh."""
-    times, finer = (problem.begin + orbit.period * part for part in (orbit.mesh, mesh))
-    collocation = problem.collocation
-    unknowns = collocation.moved(times, collocation.joined(orbit.values), finer)
-    moved, _ = collocation.split(unknowns, len(mesh) - 1)
-    return OrbitValues(mesh, moved, orbit.period, orbit.closing, orbit.parameter)
 
 
 def solved_orbit(problem: OrbitProblem, guess: OrbitValues) -> tuple[OrbitEquations, OrbitValues, int] | None:

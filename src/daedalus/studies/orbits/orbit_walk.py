@@ -19,8 +19,8 @@ from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
 from daedalus.studies.branches.curve_walk import CurveWalk
 from daedalus.studies.collocation import MeshValues
 from daedalus.studies.orbits.orbit_branch import OrbitBranch, SpecialOrbit
-from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues
-from daedalus.studies.orbits.orbit_search import FINE, balanced, on_mesh
+from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues, on_mesh
+from daedalus.studies.orbits.orbit_search import FINE, balanced
 from daedalus.studies.orbits.periodic_orbit import ON_CIRCLE
 
 # The mesh is made anew when it is this much larger than it has to be.
@@ -29,7 +29,7 @@ TOO_LARGE = 1.6
 LOCATED = 1e-9
 # A special orbit that was located has a multiplier within this distance of 1 or -1.
 NEAR_SIDE = 1e-3
-# A multiplier that is this far from 1 before and after a turn, on the same side, has not passed through it.
+# A multiplier that is this far from 1 at a turn, or before and after it on the same side, has not passed through it.
 APART = 0.5
 # Values of the parameter that differ by this share of its range or less are one.
 RESOLVED = 1e-10
@@ -253,7 +253,7 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             located = self.located(before, after, length, test)
             if located is None and kind == "torus":
                 continue  # a pair that became two real ones outside of the circle has not crossed it
-            if located is not None and kind == "fold of cycles" and self.is_rounding(before, located[1], after):
+            if located is not None and kind == "fold of cycles" and self.turns_by_rounding(before, located[1], after):
                 continue
             if located is None or not _fits(kind, self.nontrivial(located[1].multipliers)):
                 return None
@@ -263,9 +263,11 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
             return None
         return [self.special(kind, step) for _, kind, step in sorted(found, key=lambda one: one[0])]
 
-    def is_rounding(self, *steps: OrbitStep) -> bool:
-        """Whether the parameter of some orbits is the same but for what Newton's method leaves."""
-        return bool(np.ptp([step.orbit.parameter for step in steps]) <= RESOLVED * self.width)
+    def turns_by_rounding(self, before: OrbitStep, turn: OrbitStep, after: OrbitStep) -> bool:
+        """Whether the parameter stays where it seems to turn, or no multiplier passes through 1 there."""
+        if np.ptp([step.orbit.parameter for step in (before, turn, after)]) <= RESOLVED * self.width:
+            return True
+        return bool(np.abs(self.nontrivial(turn.multipliers) - 1).min(initial=np.inf) > APART)
 
     def located(
         self, before: OrbitStep, after: OrbitStep, length: float, test: Callable[[OrbitStep], float]
