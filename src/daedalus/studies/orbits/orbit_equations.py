@@ -282,14 +282,16 @@ class OrbitEquations:
             if not np.any(apart):
                 break
             orbit = on_mesh(self.problem, orbit, cut(orbit.mesh, np.where(apart, PIECES, 1)))
-        equations = self if len(orbit.mesh) == len(self.mesh) else OrbitEquations(self.problem, orbit)
-        return equations._own_multipliers(orbit)
+        return self._of(orbit)._own_multipliers(orbit)
+
+    def _of(self, orbit: OrbitValues) -> OrbitEquations:
+        return self if np.array_equal(orbit.mesh, self.mesh) else OrbitEquations(self.problem, orbit)
 
     def _unresolved(self, orbit: OrbitValues) -> np.ndarray:
         """Over which intervals motions beside an orbit are not those over their halves."""
         halved = on_mesh(self.problem, orbit, cut(orbit.mesh, 2))
         scale = self.size_x / self.size_x[:, None]
-        whole, halves = (OrbitEquations(self.problem, one).transitions(one)[0] * scale for one in (orbit, halved))
+        whole, halves = (self._of(one).transitions(one)[0] * scale for one in (orbit, halved))
         product = halves[1::2] @ halves[::2]
         apart = np.abs(product - whole).max(axis=(1, 2), initial=0.0)
         return np.asarray(apart > AGREE * np.abs(product).max(axis=(1, 2), initial=0.0))
