@@ -48,6 +48,9 @@ FALLS = 0.5
 # A correction may lead far away, where the motion is so fast that its run would not end: a trial takes at most this
 # many times the steps of the first period.
 MOST_WORK = 100
+# An orbit is looked at in so many places to see whether it repeats itself within its period, up to so many times: where
+# all states agree within this share of their ranges, it may.
+WATCHED, MOST_TURNS, SAME_MOTION = 37, 32, 1e-6
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
 
@@ -105,18 +108,68 @@ def periodic(
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
         raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
     question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)
-    found = _by_collocation(question, driven, options, start, float(period))
+    orbit = _orbit_near(question, driven, options, start, float(period))
+    return orbit if driven else _least_period(orbit, options)
+
+
+def _orbit_near(
+    question: OrbitQuestion, driven: bool, options: dict[str, Any], start: Any, period: float
+) -> PeriodicOrbit:
+    """The orbit near a start and a period: by collocation, by shooting, by shooting from where the motion settles."""
+    found = _by_collocation(question, driven, options, start, period)
     if found is not None:
         return found
     try:
-        return _by_shooting(question, driven, options, start, float(period))
+        return _by_shooting(question, driven, options, start, period)
     except SolverError:
-        if not driven or is_smooth(system):
+        if not driven or is_smooth(as_system(question.model)):
             raise
-        settled = simulate(model, (begin, begin + SETTLES * period), start=start, **{**options, "progress": False})
+        span, options = (question.begin, question.begin + SETTLES * period), {**options, "progress": False}
+        settled = simulate(question.model, span, start=start, **options)
         if not settled.success:
             raise
-        return _by_shooting(question, driven, options, settled.end, float(period))
+        return _by_shooting(question, driven, options, settled.end, period)
+
+
+def _least_period(orbit: PeriodicOrbit, options: dict[str, Any]) -> PeriodicOrbit:
+    """An autonomous orbit over its least period.
+
+    A run that settles slowly comes back nearer after two turns than after one where a multiplier is negative, and a
+    guess may be a multiple of the period: Newton's method then closes the orbit after several turns. An orbit that
+    seems to repeat itself is searched for again over one turn; where that fails, as in slow motion near a homoclinic
+    orbit, it stays as it is.
+    """
+    for turns in _turns(orbit):
+        period = orbit.period / turns
+        try:
+            once = _orbit_near(orbit.question, False, options, orbit.begun, period)
+        except SolverError:
+            continue
+        if abs(once.period - period) <= SAME_MOTION * period:
+            note = f"the motion repeats itself {turns} times in {orbit.period:.6g} s, where it was found"
+            return PeriodicOrbit(
+                once.trajectory, once.multipliers, False, once.residual, once.iterations, (*once.notes, note),
+                once.question, once.begun,
+            )  # fmt: skip
+    return orbit
+
+
+def _turns(orbit: PeriodicOrbit) -> list[int]:
+    """How often an orbit may repeat itself within its period, most first."""
+    begin, labels = float(orbit.trajectory.time[0]), orbit.trajectory.system.labels["x"]
+    phases = begin + orbit.period * (np.arange(WATCHED) + 0.5) / WATCHED
+
+    def states(times: np.ndarray) -> np.ndarray:
+        seen = orbit.at(times)
+        return np.array([np.asarray(seen[label], dtype=float).ravel() for label in labels])
+
+    here = states(phases)
+    sizes = np.maximum(np.ptp(here, axis=1), SAME_MOTION * np.abs(here).max(axis=1) + NOT_ZERO)[:, None]
+    return [
+        turns
+        for turns in range(MOST_TURNS, 1, -1)
+        if np.all(np.abs(states(phases + orbit.period / turns) - here) <= SAME_MOTION * sizes)
+    ]
 
 
 def _by_shooting(

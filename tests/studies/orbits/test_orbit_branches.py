@@ -48,6 +48,32 @@ def test_period_doublings_of_roessler():
     assert min(abs(np.linalg.eigvals(np.asarray(run.M)) + 1)) < 1e-6
 
 
+@pytest.mark.parametrize("settled", [205.0, 230.0])
+def test_an_orbit_has_its_least_period(settled):
+    """With a multiplier of -0.77 a run comes back nearer after two turns than after one."""
+    m = roessler()
+    orbit = dd.periodic(m, start=dd.simulate(m, settled).end)
+    assert orbit.period == pytest.approx(5.748991183, rel=1e-8)
+    assert orbit.multipliers.real[1] == pytest.approx(-0.769694, abs=1e-5)
+    assert orbit.notes[-1] == "the motion repeats itself 2 times in 11.498 s, where it was found"
+
+
+@pytest.mark.parametrize("turns", [2, 3, 5])
+def test_a_guess_of_several_periods_gives_one(turns):
+    """Smooth by collocation, with a reset by shooting."""
+    m = dd.Model("van der Pol")
+    x, y = m.state("x", start=2.0), m.state("y", start=0.0)
+    m.equation([m.der(x), m.der(y)], [y, (1 - x**2) * y - x])
+    assert dd.periodic(m, period=6.663 * turns).period == pytest.approx(6.6632868593, rel=1e-9)
+    kicked = dd.Model("kicked")
+    x, v = kicked.state("x", start=1.0), kicked.state("v", start=0.0)
+    kicked.equation([kicked.der(x), kicked.der(v)], [v, -x - 0.1 * v])
+    kicked.event("kick", x, direction=1, reset={"v": v + 0.2})
+    once = dd.periodic(kicked, start=dd.simulate(kicked, 100.0).end)
+    again = dd.periodic(kicked, start=once.begun, period=turns * once.period)
+    assert again.period == pytest.approx(once.period, rel=1e-8)
+
+
 @pytest.mark.wide
 def test_orbits_of_twice_the_period_of_roessler():
     """The branch that a period doubling begins doubles its period again."""
