@@ -207,3 +207,13 @@ def test_joints_that_hardly_move_are_no_signals_of_unknown_size(coordinates):
     start = {"j0.angle": 1e-4} if coordinates == "joint" else {"b0.angle": 1e-4}
     tr = dd.simulate(m, 0.01, start=start)
     assert SizesOfParts not in map(type, tr.records)
+
+
+def test_a_start_for_a_joint_itself_names_its_coordinate():
+    m = dd.Model("pendulum")
+    m.gravity([0, -9.81])
+    body = m.body("b", 1.0, 0.01, "planar")
+    m.joint("pin", "revolute", dd.ground, body, at_b=[0, 0.1], coordinates="joint")
+    with pytest.raises(dd.InputError, match=r"pin follows from other variables") as caught:
+        dd.simulate(m, 0.01, start={"pin": 0.5})
+    assert "states and unknowns of 'pendulum' are pin.angle, pin.angle_dot" in str(caught.value)

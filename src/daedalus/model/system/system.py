@@ -322,11 +322,14 @@ class System:
             facts = f"{origin} has derivatives up to {', '.join(highest[:8])}"
         elif order and origin in self.places:
             facts = f"{origin} has no derivative"
-        if name in self._content.outputs and self.aliases:
+        if name in self._content.outputs:
+            every = (*self.labels["x"], *self.labels["z"])
+            own = [label for label in every if label.startswith(f"{name}.")]
+            joins = "what parts are joined to determines it." if self.aliases else "it is an output."
             return InputError(
                 f"{name} follows from other variables.",
-                f"states and unknowns of {self.name!r} are {', '.join((*self.labels['x'], *self.labels['z'])[:10])}",
-                because="what parts are joined to determines it.",
+                f"states and unknowns of {self.name!r} are {listed(own or every, 10)}",
+                because=joins,
                 remedy="a value for one of these",
             )
         return InputError(
