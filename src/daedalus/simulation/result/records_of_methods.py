@@ -434,7 +434,8 @@ class ContactsStepped(Record):
             told += " by the tolerance" + (f", because {self.reason}" if self.reason else "")
         else:
             why = self.reason or f"{self.bodies} bodies touch"
-            told += f"in equal steps of {self.longest:.3g} s, because {why}; the error is not controlled"
+            told += f"in equal steps of {self.longest:.3g} s, because {why}; impacts of one step act together, and the "
+            told += "error is not controlled"
         told += f"; contact laws hold to {self.residual:.2g} of the velocities"
         if self.unsolved:
             were = "problem was" if self.unsolved == 1 else "problems were"
