@@ -76,6 +76,15 @@ def split_derivative(name: str) -> tuple[str, int]:
     return (name, 0) if match is None else (name[: match.start()], len(match[1]))
 
 
+def is_inside(name: str, owner: str) -> bool:
+    """Whether a name belongs to a part or joint.
+
+    >>> is_inside("pin.angle_dot", "pin"), is_inside("pinion.angle", "pin")
+    (True, False)
+    """
+    return name.split(".")[: owner.count(".") + 1] == owner.split(".") and name != owner
+
+
 def derivative_name(name: str, order: int) -> str:
     """The name of a derivative: `("q", 2)` gives `"q_ddot"`."""
     return name if order == 0 else f"{name}_{'d' * order}ot"

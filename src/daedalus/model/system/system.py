@@ -20,6 +20,7 @@ from daedalus.model.names import (
     element_label,
     element_labels,
     flat_index,
+    is_inside,
     listed,
     shape_text,
     split_derivative,
@@ -313,7 +314,7 @@ class System:
         """The error for a name that the model does not have."""
         names = [*self.places, *self.aliases, *self._content.outputs]
         origin, order = split_derivative(split_index(name)[0])
-        facts = f"it has {listed(names, 10)}" if names else "it has no variables"
+        facts = f"it has {listed(names, 10) or 'no variables'}"
         if order and origin in self.orders:
             shape = self.places[origin].shape
             highest = [element_label(derivative_name(origin, n), shape, k) for k, n in enumerate(self.orders[origin])]
@@ -324,14 +325,10 @@ class System:
             facts = f"{origin} has no derivative"
         if name in self._content.outputs:
             every = (*self.labels["x"], *self.labels["z"])
-            own = [label for label in every if label.startswith(f"{name}.")]
+            own = [label for label in every if is_inside(label, name)] or every
+            facts, remedy = f"states and unknowns of {self.name!r} are {listed(own, 10)}", "a value for one of these"
             joins = "what parts are joined to determines it." if self.aliases else "it is an output."
-            return InputError(
-                f"{name} follows from other variables.",
-                f"states and unknowns of {self.name!r} are {listed(own or every, 10)}",
-                because=joins,
-                remedy="a value for one of these",
-            )
+            return InputError(f"{name} follows from other variables.", facts, because=joins, remedy=remedy)
         return InputError(
             f"The model {self.name!r} has no variable {name!r}.",
             facts,

@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
+from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.touching.body_rows import TWIST, BodyRows, cross
+from daedalus.simulation.touching.closing import closing_time, matched
 from daedalus.simulation.touching.conflicting_laws import NoMotionError, conflict
 from daedalus.simulation.touching.joint_rows import HeldByJoints, as_links
 from daedalus.simulation.touching.least_norm_forces import least_norm
@@ -86,14 +88,28 @@ class ContactCounts:
     depth: float = 0.0
 
 
-class Stepped(NamedTuple):
-    """A row behind a step, the impulses by their places, and when a new contact closed, or inf."""
+@dataclass(frozen=True)
+class Stepped:
+    """A row behind a step, and when a new contact closed, or inf; forces are looked for where somebody asks."""
 
     x: np.ndarray
-    values: np.ndarray  # of the contact variables: forces
-    points: np.ndarray  # (n, 15): contact, shapes, place, normal, force on the second, gap, bodies
     strike: float
     end_gap: float
+    found: Callable[[], tuple[np.ndarray, np.ndarray]]
+
+    @cached_property
+    def _forces(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.found()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The contact variables: forces."""
+        return self._forces[0]
+
+    @property
+    def points(self) -> np.ndarray:
+        """Those that push, (n, 15): contact, shapes, place, normal, force on the second, gap, bodies."""
+        return self._forces[1]
 
 
 @dataclass
@@ -173,20 +189,22 @@ class ContactStepper:
         strike, end_gap = np.inf, np.inf
         if count and not closed.all():
             final = world.velocities(after)[:, 0]
-            strike, end_gap = _strike(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
-        impulses = world.impulses()
-        if count > 1 and self.shares and self.effort is EXACT and (not moment or isinstance(seen, SeenTree)):
-            above = world.velocities(after)
-            above[closed, 0] -= bounds[closed]
-            impulses = self._shared(info, impulses, closed, above, poses, seen)
+            strike, end_gap = closing_time(at_start[~closed], speed[~closed], final[~closed], h, self.lengths.touch)
+        impulses, places, above = world.impulses(), world.places(), world.velocities(after)
+        above[closed, 0] -= bounds[closed]
+        shares = count > 1 and self.shares and self.effort is EXACT and (not moment or isinstance(seen, SeenTree))
+
+        def forces() -> tuple[np.ndarray, np.ndarray]:
+            own = self._shared(info, impulses, places, closed, above, poses, seen) if shares else impulses
+            return self._forces(info, own, places, poses, h)
+
         new = seen.with_twists(seen.moved(middle, after, 0.5 * h, free), after)
-        values, points = self._forces(info, impulses, world.places(), poses, h)
         self._last = h
-        return Stepped(new, values, points, strike, end_gap)
+        return Stepped(new, strike, end_gap, forces)
 
     def _shared(
-        self, info: np.ndarray, impulses: np.ndarray, closed: np.ndarray, speed: np.ndarray, poses: np.ndarray,
-        seen: BodyRows | SeenTree,
+        self, info: np.ndarray, impulses: np.ndarray, every: np.ndarray, closed: np.ndarray, speed: np.ndarray,
+        poses: np.ndarray, seen: BodyRows | SeenTree,
     ) -> np.ndarray:  # fmt: skip
         """The impulses of a step, those of least norm where points share a load; speed: above their bounds.
 
@@ -196,7 +214,7 @@ class ContactStepper:
         own = np.flatnonzero(closed & ((impulses[:, 6] > 0) | (np.abs(speed[:, 0]) <= self.lengths.slow)))
         if self.bodies.joints is not None or np.any(laws[:, 2:4]) or len(own) < 2 or not np.any(impulses[own, 6]):
             return impulses
-        places = self.bodies.world.places()[own]
+        places = every[own]
         centres = np.vstack([poses[:, :3], np.zeros(3)])  # the ground is the last
         a, b = (info[own, k].astype(int) for k in (4, 5))
         slides = np.linalg.norm(speed[own, 1:], axis=1) > self.lengths.slow
@@ -242,7 +260,7 @@ class ContactStepper:
         count = scout.place(bodies.rows.poses(x), limit, 0.0)
         if count:
             there = scout.contacts()
-            match = _matched(info[:, 2:4], there[:, 2:4])
+            match = matched(info[:, 2:4], there[:, 2:4])
             own = match >= 0
             gap[own] = there[match[own], 0]
             there = scout.velocities(bodies.rows.twists(x))
@@ -270,7 +288,7 @@ class ContactStepper:
         there, turned = scout.velocities_in_world(bodies.rows.twists(end)), scout.places()[:, 3:]
         names = scout.contacts()[:, 2:4]
         shifts = np.zeros((len(info), 3))
-        match = _matched(info[:, 2:4], names) if count else np.full(len(info), -1)
+        match = matched(info[:, 2:4], names) if count else np.full(len(info), -1)
         own = np.flatnonzero((pushing | touching) & (match >= 0))
         if not len(own):
             return None
@@ -470,31 +488,3 @@ class ContactStepper:
             share *= 0.5
             found = act(part, share)
         return act(part, 0.0)
-
-
-def _matched(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-    """Of each contact of a list its place in another one, where both have as many of its shapes; else -1."""
-    if np.array_equal(one, two):
-        return np.arange(len(one))
-    places: dict[tuple[float, float], list[int]] = {}
-    for k, pair in enumerate(map(tuple, two)):
-        places.setdefault(pair, []).append(k)
-    own: dict[tuple[float, float], list[int]] = {}
-    for k, pair in enumerate(map(tuple, one)):
-        own.setdefault(pair, []).append(k)
-    out = np.full(len(one), -1)
-    for pair, mine in own.items():
-        if len(places.get(pair, [])) == len(mine):
-            out[mine] = places[pair]
-    return out
-
-
-def _strike(gap: np.ndarray, speed: np.ndarray, final: np.ndarray, h: float, touch: float) -> tuple[float, float]:
-    """When the first of open contacts closes, with its gap at the end: gap + speed τ + (final - speed) τ² / 2h = 0."""
-    end = gap + 0.5 * h * (speed + final)
-    bend = 0.5 * (final - speed) / h
-    root = speed * speed - 4 * bend * gap
-    with np.errstate(divide="ignore", invalid="ignore"):
-        when = np.where(root >= 0, 2 * gap / (-speed + np.sqrt(np.maximum(root, 0.0))), np.inf)
-    when = np.where((when > 0) & (when <= h * (1 + 1e-9)) & (root >= 0), when, np.where(end < -touch, h, np.inf))
-    return (float(when.min()), float(end.min())) if len(when) else (np.inf, np.inf)

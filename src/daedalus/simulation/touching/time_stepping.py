@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -310,7 +311,7 @@ class ContactMarch:
                 break
             self._become({**then}, set())  # at once
             then, cut = self._modes_behind(t + h, rest.x), h
-        rest = rest._replace(x=extrapolated(self.bodies.rows, done.x, rest.x))
+        rest = replace(rest, x=extrapolated(self.bodies.rows, done.x, rest.x))
         self._note(h)
         self.ahead = (
             {**then}
