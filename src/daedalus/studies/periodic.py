@@ -30,7 +30,14 @@ from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sample
 from daedalus.studies.orbits.one_period import OrbitUnknowns, first_values, run_over, unknowns_of
 from daedalus.studies.orbits.orbit_search import solved_orbit
 from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
-from daedalus.studies.orbits.return_time import beat_of, depends_on_time, return_beats, return_time
+from daedalus.studies.orbits.return_time import (
+    SAME_MOTION,
+    beat_of,
+    depends_on_time,
+    return_beats,
+    return_time,
+    turns_of,
+)
 from daedalus.studies.without_noise import refuse_noise
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
@@ -48,9 +55,6 @@ FALLS = 0.5
 # A correction may lead far away, where the motion is so fast that its run would not end: a trial takes at most this
 # many times the steps of the first period.
 MOST_WORK = 100
-# An orbit is looked at in so many places to see whether it repeats itself within its period, up to so many times: where
-# all states agree within this share of their ranges, it may.
-WATCHED, MOST_TURNS, SAME_MOTION = 37, 32, 1e-6
 # The motion found has to close within this share of the sizes when it is run by itself, in one piece.
 CLOSES = 1e-5
 
@@ -139,7 +143,7 @@ def _least_period(orbit: PeriodicOrbit, options: dict[str, Any]) -> PeriodicOrbi
     seems to repeat itself is searched for again over one turn; where that fails, as in slow motion near a homoclinic
     orbit, it stays as it is.
     """
-    for turns in _turns(orbit):
+    for turns in turns_of(orbit):
         period = orbit.period / turns
         try:
             once = _orbit_near(orbit.question, False, options, orbit.begun, period)
@@ -152,24 +156,6 @@ def _least_period(orbit: PeriodicOrbit, options: dict[str, Any]) -> PeriodicOrbi
                 once.question, once.begun,
             )  # fmt: skip
     return orbit
-
-
-def _turns(orbit: PeriodicOrbit) -> list[int]:
-    """How often an orbit may repeat itself within its period, most first."""
-    begin, labels = float(orbit.trajectory.time[0]), orbit.trajectory.system.labels["x"]
-    phases = begin + orbit.period * (np.arange(WATCHED) + 0.5) / WATCHED
-
-    def states(times: np.ndarray) -> np.ndarray:
-        seen = orbit.at(times)
-        return np.array([np.asarray(seen[label], dtype=float).ravel() for label in labels])
-
-    here = states(phases)
-    sizes = np.maximum(np.ptp(here, axis=1), SAME_MOTION * np.abs(here).max(axis=1) + NOT_ZERO)[:, None]
-    return [
-        turns
-        for turns in range(MOST_TURNS, 1, -1)
-        if np.all(np.abs(states(phases + orbit.period / turns) - here) <= SAME_MOTION * sizes)
-    ]
 
 
 def _by_shooting(

@@ -1,4 +1,4 @@
-"""How long a motion takes until it is back where it was, seen in a run: a first guess of its period."""
+"""How long a motion takes until it is back where it was, seen in a run, and how often an orbit repeats itself."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from daedalus.errors import SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.simulate import simulate
+from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 
 # A motion has come back when it passes its start in the same direction within this share of how far it was away.
 # Within the second one, across its way, it has passed the very start of a run, whose rtol is smaller.
@@ -46,6 +47,9 @@ def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
     return float(Fraction(lcm(*(f.numerator for f in parts)), gcd(*(f.denominator for f in parts))))
 
 
+# An orbit is looked at in so many places to see whether it repeats itself within its period, up to so many times: where
+# all states agree within this share of their ranges, it may.
+WATCHED, MOST_TURNS, SAME_MOTION = 37, 32, 1e-6
 # A motion that stays within this share of the sizes of its states is at rest.
 RESTS = 1e-9
 
@@ -127,3 +131,21 @@ def return_beats(
         because="the motion does not come back to where it was.",
         remedy=f"period= with a multiple of {beat:g}, and start= near the orbit",
     )
+
+
+def turns_of(orbit: PeriodicOrbit) -> list[int]:
+    """How often an orbit may repeat itself within its period, most first."""
+    begin, labels = float(orbit.trajectory.time[0]), orbit.trajectory.system.labels["x"]
+    phases = begin + orbit.period * (np.arange(WATCHED) + 0.5) / WATCHED
+
+    def states(times: np.ndarray) -> np.ndarray:
+        seen = orbit.at(times)
+        return np.array([np.asarray(seen[label], dtype=float).ravel() for label in labels])
+
+    here = states(phases)
+    sizes = np.maximum(np.ptp(here, axis=1), SAME_MOTION * np.abs(here).max(axis=1) + NOT_ZERO)[:, None]
+    return [
+        turns
+        for turns in range(MOST_TURNS, 1, -1)
+        if np.all(np.abs(states(phases + orbit.period / turns) - here) <= SAME_MOTION * sizes)
+    ]
