@@ -221,14 +221,17 @@ class SensitivitySamples:
             members = len(getattr(d, letter))
             shape = (d.intervals, members) if letter == "u" and d.intervals else (members,)
             return _grid_order(np.arange(found.start, found.stop), shape), shape
+        follows = InputError(
+            f"Nothing can be differentiated by {name}.",
+            "it follows from the states, the inputs and the parameters",
+            remedy="a state (for its start value), an input or a parameter",
+        )
+        if name in system.outputs:
+            raise follows
         place = system.place(name)
         letter_of = place.letter
         if letter_of not in WORDS:
-            raise InputError(
-                f"Nothing can be differentiated by {name}.",
-                "it follows from the states, the inputs and the parameters",
-                remedy="a state (for its start value), an input or a parameter",
-            )
+            raise follows
         self._columns(letter_of)
         missing = [int(k) for k in place.positions if int(k) not in getattr(d, letter_of)]
         if missing:
