@@ -170,6 +170,16 @@ def test_wrong_values_are_told_in_the_words_of_the_command_line(tmp_path, argume
     assert "inputs={" not in out.stderr
 
 
+def test_one_number_for_a_vector_is_told(tmp_path):
+    (tmp_path / "arm.py").write_text(DRIVEN)
+    out = call("simulate", "arm.py", "--input", "torque=3,1", "--input", "torque=1", "--json", cwd=tmp_path)
+    assert out.returncode == 0
+    assert out.stderr == "note: torque = 1 in each of its 2 elements\n"
+    assert json.loads(out.stdout)["success"] is True
+    out = call("simulate", "arm.py", "--input", "torque=1,1", "--parameter", "length=2", cwd=tmp_path)
+    assert "note:" not in out.stderr
+
+
 def test_errors_are_json_too(tmp_path):
     (tmp_path / "arm.py").write_text(DRIVEN)
     out = call("simulate", "arm.py", "--json", cwd=tmp_path)

@@ -70,6 +70,14 @@ def _common(
     pass
 
 
+def _source(file: str, name: str | None, inputs: list[str], parameters: list[str], start: list[str]) -> ModelSource:
+    """The model of a call with its values; notes go to stderr, so that they never mix with JSON."""
+    source = load_source(file, name).with_values(inputs, parameters, start)
+    for note in source.notes:
+        typer.echo(f"note: {note}", err=True)
+    return source
+
+
 @app.command()
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the pictures and the data.")] = Path("demo"),
@@ -114,7 +122,7 @@ def analyse(
     """Analyse the system in FILE: kind, index, hidden constraints, over- and under-determined parts."""
     from daedalus.analysis.analyse import analyse as examine
 
-    source = load_source(file, name).with_values(inputs, parameters, start)
+    source = _source(file, name, inputs, parameters, start)
     at = {**{str(n): source.start[n] for n in source.start}, **source.parameters}
     report = examine(source.model, at=at or None, inputs=source.inputs or None)
     if plot is not None:
@@ -147,7 +155,7 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Simulate the model in FILE and print a summary. For a netlist, run all analyses that it contains."""
-    source = load_source(file, name).with_values(inputs, parameters, start)
+    source = _source(file, name, inputs, parameters, start)
     trajectory = None if source.is_only_analysed(until) else _run(source, until, method, rtol, step)
     if source.netlist is not None:
         _analyse_netlist(source.netlist, trajectory, out, plot, as_json)
@@ -179,7 +187,7 @@ def animate(
     as_json: AsJson = False,
 ) -> None:
     """Simulate the model in FILE and write an animation: one HTML page that opens offline, or a video."""
-    trajectory = _run(load_source(file, name).with_values(inputs, parameters, start), until, method, rtol, None)
+    trajectory = _run(_source(file, name, inputs, parameters, start), until, method, rtol, None)
     trajectory.animate(out, speed=speed)
     _tell_run(trajectory, {"wrote": out}, as_json)
     if not trajectory.success:
@@ -201,7 +209,7 @@ def report(
     """Write a report of FILE as one HTML page: equations, analysis, start values, animation, plots, sensitivities."""
     from daedalus.display.report.report_page import report as write
 
-    source = load_source(file, name).with_values(inputs, parameters, start)
+    source = _source(file, name, inputs, parameters, start)
     source.check_complete()
     write(source.model, out, source.until(until), **source.options(), method=method, rtol=rtol)
     typer.echo(f"wrote {out}")

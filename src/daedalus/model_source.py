@@ -28,7 +28,8 @@ class ModelSource:
     """A model and how it is to be run.
 
     address: as it was asked for. span: (t0, t1), or None where the source says nothing. problem: an optimal control
-    problem that comes with it, or None. netlist: what a netlist asks for beside a run, or None.
+    problem that comes with it, or None. netlist: what a netlist asks for beside a run, or None. notes: what the
+    command line reports about its values.
     """
 
     address: str
@@ -39,6 +40,7 @@ class ModelSource:
     span: tuple[float, float] | None = None
     problem: Any = None
     netlist: Any = None
+    notes: tuple[str, ...] = ()
 
     def with_values(self, inputs: Sequence[str], parameters: Sequence[str], start: Sequence[str]) -> ModelSource:
         """With values from the command line, `name=value`, which come before those of the file."""
@@ -53,8 +55,15 @@ class ModelSource:
                 "--start", start, variables, [n for n, kind in kinds.items() if kind not in ("input", "parameter")]
             ),
         }
+        notes = [
+            f"{name} = {array.flat[0]:g} in each of its {array.size} elements"
+            for texts, values in zip((inputs, parameters, start), given.values())
+            for name, array in ((name, np.asarray(value)) for name, value in values.items())
+            if array.size > 1 and _is_one_number(texts, name)
+        ]
         return replace(
             self,
+            notes=(*self.notes, *notes),
             inputs={**self.inputs, **given["input"]},
             parameters={**self.parameters, **given["parameter"]},
             start={**_values(self.start), **given["start"]} if given["start"] else self.start,
@@ -215,10 +224,19 @@ def _assigned(option: str, texts: Sequence[str], variables: Mapping[str, Any], k
     return found
 
 
+def _is_one_number(texts: Sequence[str], name: str) -> bool:
+    """Whether the last assignment to a name has one number, which then holds for every element of a vector."""
+    last = next(value for key, _, value in (text.partition("=") for text in reversed(texts)) if key.strip() == name)
+    return len(_words(last)) == 1
+
+
+def _words(text: str) -> list[str]:
+    return text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
+
+
 def _number(option: str, name: str, text: str, shape: tuple[int, ...]) -> Any:
-    words = text.strip().removeprefix("[").removesuffix("]").replace(",", " ").split()
     try:
-        values = [float(word) for word in words]
+        values = [float(word) for word in _words(text)]
     except ValueError:
         values = []
     count = int(np.prod(shape, dtype=int))

@@ -1,5 +1,8 @@
 """Fields drawn at one time and as films."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -43,6 +46,25 @@ def test_films(run, tmp_path):
     run.animate_field("v", tmp_path / "v.gif", frames=2)
     assert (tmp_path / "v.gif").stat().st_size > 1000
     assert run.animate_field("u", frames=2) is not None
+
+
+def test_a_film_as_mp4_needs_ffmpeg(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(dd.InputError, match="needs ffmpeg") as error:
+        run.animate_field("u", tmp_path / "u.mp4", frames=2)
+    assert "u.gif" in str(error.value)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed: no MP4 can be written")
+def test_a_film_as_mp4(run, tmp_path):
+    from PIL import Image
+
+    run.animate_field("u", tmp_path / "u.MP4", frames=3)
+    subprocess.run(["ffmpeg", "-loglevel", "error", "-i", "u.MP4", "%d.png"], cwd=tmp_path, check=True)
+    assert len(list(tmp_path.glob("*.png"))) == 3
+    with Image.open(tmp_path / "1.png") as first, Image.open(tmp_path / "3.png") as last:
+        assert first.size == (640, 480)
+        assert np.abs(np.asarray(first).astype(int) - np.asarray(last)).max() > 50
 
 
 def test_mistakes_are_named(run, tmp_path):

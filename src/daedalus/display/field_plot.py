@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from daedalus.display.film_file import save_frames
 from daedalus.display.look import Axes, labelled, look, panel_of
 from daedalus.errors import InputError
 from daedalus.model.values import unit_of
@@ -14,6 +16,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 # Frames of a film, and how long it takes in seconds, unless asked for otherwise.
 FRAMES, SECONDS = 60, 6.0
+PIXELS_PER_INCH = 100
 
 
 def plot_field(tr: Trajectory, name: str, t: float | None, ax: Axes | None) -> Any:
@@ -35,7 +38,7 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
     """The field over the time of the run, as a page that opens offline (.html), a film (.gif, .mp4) or an object."""
     from matplotlib.animation import FuncAnimation
 
-    if path is not None and Path(path).suffix not in (".html", ".gif", ".mp4"):
+    if path is not None and Path(path).suffix.lower() not in (".html", ".gif", ".mp4"):
         raise InputError(
             f"A film of a field cannot be written as {Path(path).suffix or Path(path).name!r}.",
             because="the extension of the path chooses the format.",
@@ -61,24 +64,39 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
             panel.set_title(f"{tr.system.name}: {name} at t = {times[k]:.4g} s")
             return [shown]
 
+        # The layout is computed once, for the first picture, and kept.
+        show(0)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         film = FuncAnimation(figure, show, frames=len(times), interval=1000 * SECONDS / len(times), blit=False)
+        # An animation that is never shown would warn when it is forgotten.
+        film._draw_was_started = True  # type: ignore[attr-defined]
         if path is not None:
-            _save(film, Path(path), len(times))
-        else:
-            # A film that is never shown would warn when it is forgotten.
-            film._draw_was_started = True  # type: ignore[attr-defined]
+            _save(film, (_picture(figure, show, k) for k in range(len(times))), Path(path), len(times))
         import matplotlib.pyplot as plt
 
         plt.close(figure)
     return film
 
 
-def _save(film: Any, path: Path, frames: int) -> None:
+def _picture(figure: Any, show: Callable[[int], Any], k: int) -> Any:
+    """Frame k as an image of a size that every video codec accepts."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    show(k)
+    figure.set_dpi(PIXELS_PER_INCH)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _save(film: Any, pictures: Iterator[Any], path: Path, frames: int) -> None:
     rate = max(1, round(frames / SECONDS))
-    if path.suffix == ".html":
+    if path.suffix.lower() == ".html":
         path.write_text(film.to_jshtml(fps=rate), encoding="utf-8")
     else:
-        film.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", fps=rate)
+        save_frames(pictures, rate, path)
 
 
 def _draw(panel: Any, values: np.ndarray, name: str, unit: str, limits: tuple[float, float] | None) -> Any:

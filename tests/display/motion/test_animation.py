@@ -1,6 +1,8 @@
 """Animations as pages and films: self-contained, small, and showing the trajectory's own numbers."""
 
 import re
+import shutil
+import subprocess
 from functools import cache
 
 import numpy as np
@@ -182,6 +184,27 @@ def test_mp4_hands_every_frame_to_ffmpeg(tmp_path, monkeypatch):
     width, height = map(int, told[told.index("-s") + 1].split("x"))
     assert width % 2 == height % 2 == 0
     assert (tmp_path / "run.mp4").stat().st_size == 6 * width * height * 3
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed: no MP4 can be written")
+def test_an_mp4_plays_as_long_as_the_run_at_its_speed(tmp_path):
+    from PIL import Image
+
+    delta_run().animate(tmp_path / "run.mp4", speed=2.0)
+    # 0.25 s as shown, 25 frames per second; ffmpeg decodes what it wrote.
+    subprocess.run(["ffmpeg", "-loglevel", "error", "-i", "run.mp4", "%d.png"], cwd=tmp_path, check=True)
+    every = sorted(tmp_path.glob("*.png"), key=lambda file: int(file.stem))
+    assert len(every) == 6
+    delta_run().animate(tmp_path / "run.gif", speed=2.0)
+    with Image.open(tmp_path / "run.gif") as film:
+        for k in (0, 5):
+            film.seek(k)
+            drawn = np.asarray(film.convert("RGB")).astype(float)
+            with Image.open(every[k]) as frame:
+                played = np.asarray(frame.convert("RGB")).astype(float)
+            assert played.shape == drawn.shape
+            # Both are compressed with losses: one in its colours, the other in its edges.
+            assert np.abs(played - drawn).mean() < 4.0
 
 
 def test_what_ffmpeg_complains_about_is_told(tmp_path, monkeypatch):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.film_file import save_frames
 from daedalus.display.motion.drawn_scene import scene_picture
 from daedalus.display.motion.scene import Scene
-from daedalus.errors import InputError
 
 FRAMES_PER_SECOND = 25
 MOST_FRAMES = 300
@@ -24,25 +22,12 @@ INK, SOFT, RULE, GRID = "#1d242b", "#5b6670", "#d9dee3", "#e3e7eb"
 
 
 def save_film(scenes: Sequence[Scene], data: dict[str, Any], file: Path) -> None:
-    """Draw the frames one by one; MP4 needs ffmpeg on the path."""
-    movie = file.suffix.lower() == ".mp4"
-    program = shutil.which("ffmpeg")
-    if movie and program is None:
-        raise InputError(
-            "A film as MP4 needs ffmpeg.",
-            "no program `ffmpeg` was found on the path",
-            because="Daedalus brings no video codec.",
-            remedy=f"tr.animate({file.with_suffix('.gif').name!r}), or install ffmpeg",
-        )
+    """Draw the frames one by one into a GIF or an MP4."""
     times = scenes[0].times
     seconds = abs(times[-1] - times[0]) / data["speed"]
     count = int(np.clip(seconds * FRAMES_PER_SECOND, 2, MOST_FRAMES))
     rate = count / seconds if count == MOST_FRAMES else FRAMES_PER_SECOND
-    frames = film_frames(scenes, data, np.linspace(0, len(times) - 1, count))
-    if movie:
-        _save_movie(str(program), frames, rate, file)
-    else:
-        _save_gif(frames, rate, file)
+    save_frames(film_frames(scenes, data, np.linspace(0, len(times) - 1, count)), rate, file)
 
 
 def film_frames(scenes: Sequence[Scene], data: dict[str, Any], positions: np.ndarray) -> Iterator[Any]:
@@ -179,40 +164,3 @@ def _font(size: int, bold: bool = False) -> Any:
 
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", name)), size)
-
-
-def _save_gif(frames: Iterator[Any], rate: float, file: Path) -> None:
-    """All frames in one palette, taken from the first of them."""
-    first = next(frames)
-    palette = first.quantize(255)
-    every = [palette, *(frame.quantize(palette=palette, dither=0) for frame in frames)]
-    every[0].save(
-        file, save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False, disposal=1
-    )
-
-
-def _save_movie(program: str, frames: Iterator[Any], rate: float, file: Path) -> None:
-    """H.264 by ffmpeg, which gets the frames as they are drawn."""
-    first = next(frames)
-    width, height = first.size
-    command = [
-        program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
-        "-r", f"{rate:.6g}", "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(file),
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdin is not None
-    told = b""
-    try:
-        process.stdin.write(first.tobytes())
-        for frame in frames:
-            process.stdin.write(frame.tobytes())
-    except BrokenPipeError:
-        pass  # what ffmpeg complains about is told below
-    finally:
-        _, told = process.communicate()
-    if process.returncode:
-        raise InputError(
-            "The film could not be written.",
-            f"ffmpeg says: {told.decode(errors='replace').strip()[-300:] or f'exit code {process.returncode}'}",
-            remedy=f"tr.animate({file.with_suffix('.gif').name!r})",
-        )
