@@ -17,6 +17,7 @@ from daedalus.algebra.rank_decision import FULL_RANK, SINGULAR
 from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.analysis.structure.jets.jet_search import MassMetric, Search
 from daedalus.analysis.structure.system_structure import structure_of
+from daedalus.initialisation.start_in_form import standing_for
 from daedalus.initialisation.written_states import first_written
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.mechanics.mechanics_part import motion_or_none
@@ -121,6 +122,11 @@ def velocity_mass(system: System) -> VelocityMass | None:
         found = _second_order_mass(system)
         return None if found is None else VelocityMass(system, np.array(found[1]), found[2])
     position = {label: k for k, label in enumerate(system.labels["x"])}
+    for k, label in enumerate(system.labels["xdot"]):
+        # In first order another state stands for a velocity, q_rate for q_dot.
+        state = None if label in position or label not in motion.velocities else standing_for(system, k)
+        if state is not None:
+            position[label] = state
     labels = (motion.positions, motion.velocities, motion.other_labels)
     if not all(label in position for own in labels for label in own):
         return None

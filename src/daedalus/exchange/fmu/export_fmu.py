@@ -17,6 +17,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
+from daedalus.exchange.fmu.chosen_states import notes_of_choice, with_chosen_states
 from daedalus.exchange.fmu.embedded_steps import embedded_steps
 from daedalus.exchange.fmu.fitting_start import fitting_start
 from daedalus.exchange.fmu.frictions import frictions_of
@@ -94,8 +95,10 @@ def export_fmu(
 
     Variables have the names of the model, with units and start values; parameters are tunable. In model exchange the
     importer integrates: models of index 2 and 3 are reduced, and their constraints stabilised (Baumgarte), since an
-    importer cannot project. In co-simulation the FMU makes its own steps to the tolerance `rtol`, keeps constraints by
-    projection, and locates events inside a communication step. States of the FMU can be saved, set and serialised.
+    importer cannot project. The states of `dd.reduce(m, stabilise="dummy_derivatives")` are the independent ones
+    alone, and the FMU solves its constraints for the others; state events exchange them where others are better. In
+    co-simulation the FMU makes its own steps to the tolerance `rtol`, keeps constraints by projection, and locates
+    events inside a communication step. States of the FMU can be saved, set and serialised.
 
     Parameters
     ----------
@@ -134,7 +137,7 @@ def export_fmu(
     builder = builder_of(compiler, platforms, version)
     system, form, unknowns, notes = _flowing_system(model)
     instants = instants_of(system)
-    names = _chosen_outputs(system, inputs, outputs)
+    names = _chosen_outputs(model, system, inputs, outputs)
     start, first = _start(system, unknowns, notes)
     chosen, core = _steps(system, form, unknowns, start, method)
     variables, functions = (
@@ -168,11 +171,14 @@ def _checked(kind: str, version: int, platforms: str) -> list[str]:
 
 
 def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, IteratedUnknowns, list[str]]:
-    system = flowing_system(model, sampled=True)
+    whole = flowing_system(model, sampled=True)
+    system = with_chosen_states(model, whole) or whole
     found = find_explicit_form(system)
     form, unknowns = iterated_unknowns(system) if isinstance(found, NoForm) else (found, NONE)
     notes = [] if not unknowns.count else ["x' and z are solved by Newton's method at every evaluation"]
     notes += noise_notes(system)
+    if system is not whole:
+        notes += notes_of_choice(whole, system)
     switches = switches_of(system)
     if switches is not None:
         named = listed([*switches.conditions, *switches.on_time], MOST_LISTED)
@@ -180,7 +186,9 @@ def _flowing_system(model: Model | System) -> tuple[System, ExplicitForm, Iterat
     return system, form, unknowns, notes
 
 
-def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> tuple[str, ...]:
+def _chosen_outputs(
+    model: Model | System, system: System, inputs: Sequence[str] | None, outputs: Sequence[str] | None
+) -> tuple[str, ...]:
     if inputs is not None and set(inputs) != {v.name for v in system.of_kind("input")}:
         raise InputError(
             "inputs= has to name all inputs of the model.",
@@ -189,7 +197,9 @@ def _chosen_outputs(system: System, inputs: Sequence[str] | None, outputs: Seque
             remedy="inputs=None; give the others a value in the equations",
         )
     if outputs is None:
-        return tuple(system.outputs) or tuple(v.name for v in system.of_kind("state"))
+        written = as_system(model)
+        of_states = written if written.choices else system  # where the FMU has others, those of the model
+        return tuple(system.outputs) or tuple(v.name for v in of_states.of_kind("state"))
     discrete = [v.name for v in system.of_kind("discrete")]
     known = [*system.outputs, *(n for n, p in system.places.items() if p.letter in ("x", "z")), *discrete]
     for name in outputs:

@@ -54,6 +54,8 @@ STEPS_OF_FMI_3 = (
     ' canHandleVariableCommunicationStepSize="true" providesIntermediateUpdate="true" hasEventMode="true"'
     ' mightReturnEarlyFromDoStep="true" canReturnEarlyAfterIntermediateUpdate="true"'
 )
+# Guards are looked at after each step, so that a crossing is seen where the one before ended at zero.
+NEEDED_OF_IMPORTERS = ' needsCompletedIntegratorStep="true"'
 # What is told where a call fails.
 LOG = '<LogCategories><Category name="logStatusError"/></LogCategories>'
 # The folder of each platform's library in FMI 3 and FMI 2 (None: not foreseen there), and how its name ends.
@@ -153,7 +155,7 @@ def _description_3(
     able += ' providesAdjointDerivatives="true"'
     own = ""
     for kind in kinds:
-        more = STEPS_OF_FMI_3 if kind == "co_simulation" else ""
+        more = STEPS_OF_FMI_3 if kind == "co_simulation" else NEEDED_OF_IMPORTERS if events else ""
         own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
     by_index = {k: v.reference for k, v in enumerate(variables, 1)}
     rows = []

@@ -404,6 +404,15 @@ static int look(Instance *m) {
   return m->co_simulation && !HOST(m)->events ? act(m, &changed) : 0;
 }
 
+/* Why values could not be computed. */
+static int unsolved(const Instance *m) {
+  char text[160];
+  snprintf(text, sizeof text, "Nothing satisfies the equations at t = %g near the values before: the solution ends, or a step "
+                              "of the importer goes too far.", m->t);
+  tell(HOST(m), text);
+  return ERROR;
+}
+
 static int get(const Instance *m, const uint32_t *reference, size_t count, double *values) {
   double dx[OF(NX)], z[OF(NZ)], y[OF(NY)];
   int ready = 0;
@@ -415,7 +424,7 @@ static int get(const Instance *m, const uint32_t *reference, size_t count, doubl
     if (r < NX) { values[k] = STATES(m)[r]; continue; }
     r -= NX;
     if (r < NX + NZ + NY && !ready) {
-      if (settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z)) return ERROR;
+      if (settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z)) return unsolved(m);
       if (NY > 0 && dd_outputs(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), y)) return ERROR;
       ready = 1;
     }
@@ -464,7 +473,7 @@ static int set(Instance *m, const uint32_t *reference, size_t count, const doubl
 
 static int rates(const Instance *m, double *dx) {
   double z[OF(NZ)];
-  return settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z) ? ERROR : OK;
+  return settle(m, m->t, STATES(m)) || dd_rates(&m->t, STATES(m), INPUTS(m), PARAMETERS(m), dx, z) ? unsolved(m) : OK;
 }
 
 /* The exact derivative of unknowns (rates, z, outputs) along a change of knowns (states, inputs, parameters). */

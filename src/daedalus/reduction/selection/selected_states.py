@@ -92,6 +92,11 @@ class SelectedStates:
         ]
         self._matrices = ca.Function("matrices", symbols, matrices)
 
+    @property
+    def constraints(self) -> list[list[ca.SX]]:
+        """For each group, level after level, what its states have to keep at zero."""
+        return [[self._constraints[g, k] for k in range(len(group.states))] for g, group in enumerate(self.groups)]
+
     def matrices(self, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
         """For each group the constraints by its states, in nominal values."""
         found = self._matrices.call([t, x, u, p])
