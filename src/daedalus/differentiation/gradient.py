@@ -26,6 +26,7 @@ from daedalus.model.system.equal_expressions import EqualExpressions
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
+from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.plant.plants import implicit_plant_of
 from daedalus.simulation.run.method_choice import implicit_choice
 
@@ -159,6 +160,7 @@ def gradient(
         raise InputError(
             "There is nothing to differentiate.", "neither final= nor running= is given", remedy='final=m["x"]'
         )
+    refuse_noise(as_system(model), "dd.gradient", simulate_options.get("inputs"))
     with time_limited(simulate_options.get("time_limit")):
         return _gradient(model, span, final, running, wrt, grid, simulate_options)
 

@@ -17,6 +17,7 @@ from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
+from daedalus.simulation.noise.without_noise import refuse_noise
 
 
 def sensitivities(
@@ -51,8 +52,8 @@ def sensitivities(
     For a model with hard contacts between bodies, the steps are differentiated, and the derivatives pass the times at
     which contacts close or come to rest; the result is a `ContactSensitivities` with `M`, `by_parameters`, `d`, `at`.
 
-    Raises a SolverError if the run stops early, if a guard only touches zero, for second order through events with
-    resets, and for second order of equations with corners.
+    Noise without values in `inputs` is refused. Raises a SolverError if the run stops early, if a guard only touches
+    zero, for second order through events with resets, and for second order of equations with corners.
 
     Example
     -------
@@ -70,6 +71,7 @@ def sensitivities(
         raise InputError(f"order={order!r} is not supported.", remedy="order=1 or order=2")
     if by not in WAYS:
         raise InputError(f"by={by!r} is not a way to differentiate.", remedy='by="variational" or by="discrete"')
+    refuse_noise(as_system(model), "dd.sensitivities", simulate_options.get("inputs"))
     with time_limited(simulate_options.get("time_limit")):
         if touching_book(as_system(model)) is not None:
             return contact_sensitivities(model, span, order, wrt, grid, simulate_options)  # type: ignore[return-value]

@@ -22,6 +22,7 @@ from daedalus.model.reopened import as_model
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
+from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import branch_of_orbit, is_smooth
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
@@ -92,6 +93,7 @@ def frequency_sweep(
     values = _frequencies(frequencies)
     system = as_system(model)
     _check_input(system, input, inputs)
+    refuse_noise(system, "dd.frequency_sweep", {**(inputs or {}), input: 0.0})
     if not isinstance(harmonics, (int, np.integer)) or isinstance(harmonics, bool) or not 1 <= harmonics < SAMPLES // 4:
         raise InputError(f"harmonics={harmonics!r} is not a number of harmonics.", remedy="harmonics=5")
     names = _outputs(system, outputs)

@@ -18,8 +18,8 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
+from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.run.request import read_span
-from daedalus.studies.without_noise import refuse_noise
 
 # Between two orthonormalisations directions grow or shrink by at most e to this number, and by a fair share of it.
 LARGEST_GROWTH, SMALL_GROWTH = 8.0, 1.0

@@ -24,6 +24,7 @@ from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sampled, takes_inputs
@@ -38,7 +39,6 @@ from daedalus.studies.orbits.return_time import (
     return_time,
     turns_of,
 )
-from daedalus.studies.without_noise import refuse_noise
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
 PIECES, PARTS_FAST = (1, 4, 16), 50.0

@@ -22,6 +22,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.system.system import System
+from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.run.request import read_span
 from daedalus.studies.boundary.boundary_conditions import read_conditions
 from daedalus.studies.boundary.boundary_solution import BoundarySolution
@@ -29,7 +30,6 @@ from daedalus.studies.boundary.continued_root import root_by_continuation
 from daedalus.studies.boundary.interval_newton import LIMITS, motion_on_mesh
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
 from daedalus.studies.interval_matrix import IntervalMatrix
-from daedalus.studies.without_noise import refuse_noise
 
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30

@@ -1,14 +1,16 @@
 """Follow the curve that N equations in N + 1 unknowns define: pseudo-arclength with a tangent and a Newton corrector.
 
-A step goes along the tangent and comes back in the plane normal to it, so that folds are points like others (H. B.
-Keller 1977; E. L. Allgower and K. Georg, Introduction to Numerical Continuation Methods, 2003, chapters 2 and 6). The
-step follows from how fast Newton's method converged and by how much the tangent turned.
+A step goes along the tangent, bent as the curve was on the step before, and comes back in the plane normal to it, so
+that folds are points like others (H. B. Keller 1977; E. L. Allgower and K. Georg, Introduction to Numerical
+Continuation Methods, 2003, chapters 2 and 6). Factors are kept for corrections so short that the matrix hardly changes.
+The length of a step follows from how fast Newton's method converged and by how much the tangent turned.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ CONVERGED = 1e-11
 MOST_CORRECTIONS = 8
 # The second correction must be at most this share of the first.
 TRUSTED = 0.15
+# After a correction below this share of the unknowns' sizes, the next one uses the same factors. A correction that then
+# exceeds a tenth of the one before takes new ones.
+KEPT, SLOW = 1e-6, 0.1
 # The tangent may turn by 30 degrees in a step; below 9 degrees, and with quick corrections, steps grow.
 LARGEST_TURN, SMALL_TURN = np.cos(np.pi / 6), np.cos(np.pi / 20)
 GROWTH = 1.5
@@ -33,15 +38,16 @@ Equations = Callable[[np.ndarray], tuple[np.ndarray, Any]]
 class CurvePoint:
     """A point of the curve: its unknowns, unit tangent, and the sign of the determinant of [∂R/∂Y; tangentᵀ].
 
-    turn: the cosine of the angle to the tangent before. corrections: Newton steps that it took.
+    turn: the cosine of the angle to the tangent before. corrections: Newton steps with factors of their own that it
+    took. bend: how fast the tangent turned on the way from the point before, in a length.
     """
 
     unknowns: np.ndarray
     tangent: np.ndarray
     orientation: float
-    matrix: Any
     turn: float = 1.0
     corrections: int = 0
+    bend: np.ndarray | None = None
 
 
 class ImplicitCurve:
@@ -67,81 +73,83 @@ class ImplicitCurve:
         """A point that obeys the equations already, with the tangent that points along a direction."""
         _, matrix = self._equations(unknowns)
         factors = bordered(matrix, along / self._sizes(unknowns) ** 2)
-        return self._point(unknowns, matrix, factors, along / self._length(along, unknowns))
+        return self._point(unknowns, factors, along)
 
     def step(self, point: CurvePoint, length: float) -> CurvePoint | None:
         """The next point at a distance along the tangent; None where Newton's method does not converge to it."""
-        sizes = self._sizes(point.unknowns)
         guess = point.unknowns + length * point.tangent
-        normal = point.tangent / sizes**2
-        return self.corrected(guess, normal, point.tangent)
+        if point.bend is not None:
+            guess += (length**2 / 2) * point.bend
+        normal = point.tangent / self._sizes(point.unknowns) ** 2
+        after = self.corrected(guess, normal, point.tangent)
+        return None if after is None else replace(after, bend=(after.tangent - point.tangent) / length)
 
     def between(self, first: CurvePoint, last: CurvePoint, share: float) -> np.ndarray:
         """Unknowns near the curve at a share of the way between two points, by both tangents."""
         gap = last.unknowns - first.unknowns
-        length, rest = self._length(gap, first.unknowns), 1 - share
+        length, rest = _length(gap, self._sizes(first.unknowns)), 1 - share
         swing = rest * (length * first.tangent - gap) - share * (length * last.tangent - gap)
         return first.unknowns + share * gap + share * rest * swing
 
     def corrected(self, guess: np.ndarray, normal: np.ndarray, along: np.ndarray) -> CurvePoint | None:
         """The point of the curve in the plane through a guess with a given normal."""
-        sizes: list[float] = []
-        last: list[Any] = [None, None]
+        sizes, lengths, fresh = self._sizes(guess), list[float](), 0
+        factors: BorderedFactors | None = None
+        right = np.empty(len(guess))
 
         def correction(unknowns: np.ndarray) -> np.ndarray | None:
+            nonlocal factors, fresh
             residual, matrix = self._equations(unknowns)
-            if not np.all(np.isfinite(residual)):
+            if not np.isfinite(residual).all():
                 return None
-            factors = bordered(matrix, normal)
-            if factors is None:
+            np.negative(residual, out=right[:-1])
+            right[-1] = normal @ (guess - unknowns)
+            short = bool(lengths) and lengths[-1] <= KEPT
+            step = factors.solve(right) if factors is not None and short else None
+            if step is None or _length(step, sizes) > SLOW * lengths[-1]:
+                fresh += 1
+                factors = bordered(matrix, normal)
+                step = None if factors is None else factors.solve(right)
+            if step is None or not np.isfinite(step).all():
                 return None
-            step = factors.solve(np.append(-residual, -normal @ (unknowns - guess)))
-            if not np.all(np.isfinite(step)):
-                return None
-            last[:] = matrix, factors
-            sizes.append(self._length(step, unknowns))
-            distrusted = len(sizes) == 2 and sizes[1] > max(TRUSTED * sizes[0], 1e-6)
+            lengths.append(_length(step, sizes))
+            distrusted = len(lengths) == 2 and lengths[1] > max(TRUSTED * lengths[0], 1e-6)
             return None if distrusted else step
 
         done = full_newton(
-            correction, guess.copy(), self._length, most=MOST_CORRECTIONS, tolerance=CONVERGED, stalled=STALLED,
-            contracts=True,
+            correction, guess.copy(), lambda step, unknowns: lengths[-1], most=MOST_CORRECTIONS, tolerance=CONVERGED,
+            stalled=STALLED, contracts=True,
         )  # fmt: skip
-        if not done.converged:
-            return None
-        # The last correction was as good as none: its factors are those of the point.
-        return self._point(done.values, last[0], last[1], along, done.iterations)
+        # The last factors are those of a point so near that the tangent is that of this one.
+        return self._point(done.values, factors, along, fresh) if done.converged else None
 
     def _point(
-        self,
-        unknowns: np.ndarray,
-        matrix: Any,
-        factors: BorderedFactors | None,
-        along: np.ndarray,
-        corrections: int = 0,
+        self, unknowns: np.ndarray, factors: BorderedFactors | None, along: np.ndarray, corrections: int = 0
     ) -> CurvePoint:
         sizes = self._sizes(unknowns)
-        tangent, orientation = along, 0.0
+        before = along / _length(along, sizes)
+        unit, orientation = before, 0.0
         if factors is not None:
             right = np.zeros(len(unknowns))
             right[-1] = 1.0
             tangent, orientation = factors.solve(right), factors.sign
-            if float(np.sum(tangent * along / sizes**2)) < 0:
-                tangent, orientation = -tangent, -orientation
-        length = self._length(tangent, unknowns)
-        unit = tangent / length if np.isfinite(length) and length > 0 else along
-        before = along / self._length(along, unknowns)
-        turn = float(np.sum(unit * before / sizes**2) / self._weight(len(unknowns)))
-        return CurvePoint(unknowns, unit, orientation, matrix, turn, corrections)
+            length = _length(tangent, sizes)
+            if math.isfinite(length) and length > 0:
+                unit = tangent / length
+        turn = float((unit / sizes) @ (before / sizes)) / _weight(len(unknowns))
+        if turn < 0:
+            unit, orientation, turn = -unit, -orientation, -turn
+        return CurvePoint(unknowns, unit, orientation, turn, corrections)
 
-    def _length(self, step: np.ndarray, unknowns: np.ndarray) -> float:
-        sizes = self._sizes(unknowns)
-        return float(np.sqrt(np.sum((step / sizes) ** 2) / self._weight(len(unknowns))))
 
-    @staticmethod
-    def _weight(count: int) -> float:
-        # Between the mean over the unknowns, which hides one that moves alone, and their sum, which shrinks the steps.
-        return float(np.sqrt(count))
+def _length(step: np.ndarray, sizes: np.ndarray) -> float:
+    shares = step / sizes
+    return math.sqrt(float(shares @ shares) / _weight(len(shares)))
+
+
+def _weight(count: int) -> float:
+    # Between the mean over the unknowns, which hides one that moves alone, and their sum, which shrinks the steps.
+    return math.sqrt(count)
 
 
 def next_length(point: CurvePoint, length: float, largest: float) -> float:

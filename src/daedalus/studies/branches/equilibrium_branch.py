@@ -13,6 +13,7 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.studies.branches.numbered_points import checked_number
 from daedalus.studies.branches.rest_equations import RestEquations
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ class Branch(Mapping[str, np.ndarray]):
 
     def at(self, k: int) -> OperatingPoint:
         """All values at one point of the branch, ready for `start=` of `dd.simulate` and `at=` of `dd.linearise`."""
-        return self._rest.point(self._rows[k, : self._rest.n], self._rows[k, self._rest.n :])
+        row = self._rows[checked_number(k, len(self._rows), "point")]
+        return self._rest.point(row[: self._rest.n], row[self._rest.n :])
 
     def _repr_html_(self) -> str:
         from daedalus.display.cards.study_cards import branch_card

@@ -64,9 +64,12 @@ class Walk(CurveWalk[RestStep, Seen]):
         self.curve = ImplicitCurve(lambda Y: rest.branch(Y, *rest.constants), self.sizes)
         entries = [("x", k) for k in range(rest.nx)] + [("z", k) for k in range(rest.n - rest.nx)]
         self.lower, self.upper = bounds(rest.system, entries)
+        self.bounded = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+        self.least = np.append(rest.nominal, 0.0)  # sizes of unknowns that are zero
         # In the length of a step, unknowns that move together count as the fourth root of their number.
         self.largest = LARGEST * max(1.0, (rest.n / 2) ** 0.25)
         self.passed: list[RestStep] = []  # since eigenvalues were seen, that step first
+        self.way = 0.0  # along these
         self.rates: np.ndarray | None = None  # of real parts, in lengths of the curve
         self.settled: set[int] = set()  # what was found on steps before the last one
 
@@ -79,7 +82,9 @@ class Walk(CurveWalk[RestStep, Seen]):
 
     def sizes(self, Y: np.ndarray) -> np.ndarray:
         """The lengths that unknowns are measured in; the range of the parameter is one."""
-        return np.append(np.maximum(self.rest.nominal, np.abs(Y[:-1])), self.width)
+        lengths: np.ndarray = np.maximum(self.least, np.abs(Y))
+        lengths[-1] = self.width
+        return lengths
 
     def along(self, Y: np.ndarray, direction: np.ndarray, notes: tuple[str, ...]) -> Branch:
         """The branch from a point in a direction."""
@@ -87,7 +92,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         values = first.eigenvalues
         scale = np.abs(values).max(initial=0.0)
         self.neutral = int(np.sum(np.abs(values) <= 1e-7 * scale)) if self.rest.free.shape[1] else 0
-        self.passed, self.rates = [first], None
+        self.passed, self.way, self.rates = [first], 0.0, None
         steps, seen, ended = self.gathered(first)
         seen += self._seen_since(steps)
         rows = np.array([step.point.unknowns for step in steps])
@@ -115,37 +120,36 @@ class Walk(CurveWalk[RestStep, Seen]):
         if self.rest.nx <= FEW_STATES:
             return self._between(first, last, length)
         if first is not self.passed[-1]:
+            self.way += self._gap(self.passed[-1], first)
             self.passed.append(first)
         before, after = first.point, last.point
         turns = before.orientation * after.orientation < 0 or before.tangent[-1] * after.tangent[-1] < 0
-        if not turns and not self._is_near(last):
+        way = self.way + self._gap(first, last)
+        if not turns and not self._is_near(way):
             return []
         if not turns and self._unstable(self.passed[0]) == self._unstable(last):
-            self._remember(self.passed[0], last)
-            self.passed = [last]
+            self._remember(last, way)
             return []
         earlier = self._told_in(self.passed)
         self.settled = {id(one[1]) for one in earlier}
         own = self._between(first, last, length)
         if own is None:
             return None
-        self._remember(self.passed[0], last)
-        self.passed = [last]
+        self._remember(last, way)
         return [*earlier, *own]
 
-    def _is_near(self, last: RestStep) -> bool:
-        """Whether eigenvalues may have crossed the imaginary axis since they were seen."""
+    def _is_near(self, way: float) -> bool:
+        """Whether eigenvalues may have crossed the imaginary axis on the way since they were seen."""
         if self.rates is None or len(self.passed) > MOST_UNSEEN:
             return True
         seen = np.sort(self.passed[0].eigenvalues.real)
-        way = sum(self._gap(one, other) for one, other in zip(self.passed, [*self.passed[1:], last]))
         return bool(np.any(seen * (seen + AHEAD * way * self.rates) <= 0))
 
-    def _remember(self, seen: RestStep, last: RestStep) -> None:
-        """How fast real parts move from one point to another."""
-        one, other = np.sort(seen.eigenvalues.real), np.sort(last.eigenvalues.real)
-        way = sum(self._gap(a, b) for a, b in zip(self.passed, [*self.passed[1:], last]))
+    def _remember(self, last: RestStep, way: float) -> None:
+        """How fast real parts moved since eigenvalues were seen; they are seen now."""
+        one, other = np.sort(self.passed[0].eigenvalues.real), np.sort(last.eigenvalues.real)
         self.rates = (other - one) / max(way, NOT_ZERO) if len(one) == len(other) else None
+        self.passed, self.way = [last], 0.0
 
     def _gap(self, one: RestStep, other: RestStep) -> float:
         step = (other.point.unknowns - one.point.unknowns) / self.sizes(one.point.unknowns)
@@ -251,6 +255,8 @@ class Walk(CurveWalk[RestStep, Seen]):
         passed = super().edge(point)
         if passed is not None:
             return passed
+        if not self.bounded:
+            return None
         n = self.rest.n
         y = point.unknowns[:n]
         slack_y = 1e-9 * np.maximum(self.rest.nominal, np.abs(y))

@@ -13,6 +13,7 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.studies.branches.numbered_points import checked_number
 
 if TYPE_CHECKING:
     import xarray
@@ -210,7 +211,8 @@ class OrbitBranch(Mapping[str, np.ndarray]):
         >>> orbits.samples(0, ["x[0]"], 4).shape
         (4, 1)
         """
-        return sampled_orbit(self._walk.problem, self._orbits[k], names, count)
+        orbit = self._orbits[checked_number(k, len(self._orbits), "orbit")]
+        return sampled_orbit(self._walk.problem, orbit, names, count)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -220,7 +222,7 @@ class OrbitBranch(Mapping[str, np.ndarray]):
 
     def at(self, k: int) -> PeriodicOrbit:
         """One orbit of the branch, as `dd.periodic` returns it."""
-        found: PeriodicOrbit = self._walk.again(self._orbits[k])
+        found: PeriodicOrbit = self._walk.again(self._orbits[checked_number(k, len(self._orbits), "orbit")])
         return found
 
     def _repr_html_(self) -> str:

@@ -314,7 +314,7 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
                             for k in range(len(shares))])  # fmt: skip
         Y = weights @ np.array([step.point.unknowns for _, step in steps])
         nearest = steps[int(np.argmin(np.abs(shares - roots[0])))][1]
-        point = CurvePoint(Y, nearest.point.tangent, nearest.point.orientation, nearest.point.matrix)
+        point = CurvePoint(Y, nearest.point.tangent, nearest.point.orientation)
         orbit = before.equations.split(Y)
         return roots[0] * length, OrbitStep(before.equations, orbit, point, before.equations.multipliers(orbit))
 

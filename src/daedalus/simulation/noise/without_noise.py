@@ -1,4 +1,4 @@
-"""Questions about motions that repeat themselves or obey conditions at two ends: noise has no part in them."""
+"""Questions about motions, their derivatives, and how they repeat or obey conditions: noise has no part in them."""
 
 from __future__ import annotations
 
