@@ -16,6 +16,8 @@ from daedalus.errors import InputError
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.simulation.result.rebuilt_run import cannot_be_rebuilt, run_of
 from daedalus.simulation.result.sealed_record import not_a_run, read_record
+from daedalus.simulation.saved_variables import KIND as SAVED_VARIABLES
+from daedalus.simulation.saved_variables import saved_variables
 
 
 def _ensemble_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Ensemble:
@@ -38,6 +40,7 @@ def _phases_of(description: PlainRecord, arrays: dict[str, np.ndarray]) -> Any:
 # How the record of each kind of result is read; a record without a kind is that of a run.
 READERS: dict[str, Callable[[PlainRecord, dict[str, np.ndarray]], Any]] = {
     ENSEMBLE: _ensemble_of,
+    SAVED_VARIABLES: saved_variables,
     "plan": _plan_of,
     "plan in phases": _phases_of,
 }

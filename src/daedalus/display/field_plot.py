@@ -45,6 +45,9 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
             remedy='tr.animate_field("u", "u.html"), or .gif, .mp4',
         )
     times = np.linspace(tr.time[0], tr.time[-1], FRAMES if frames is None else _count(frames))
+    if tr.saved is not None:  # it has rows alone
+        own = np.asarray(tr.time)
+        times = own[np.unique(np.abs(own[:, None] - times).argmin(axis=0))]
     values = np.asarray(tr.at(times)[name], dtype=float)
     _check_field(values[0], name)
     unit = unit_of(tr.system, name)

@@ -40,10 +40,15 @@ def plot_trajectory(tr: Trajectory, names: str | Sequence[str] | None, ax: Axes 
     samples = fine_samples(tr)
     left_out: list[str] = []
     if names is None:
-        bands = [v.name for v in tr.system.of_kind("discrete") if is_mode(tr, v.name)]
+        bands = [v.name for v in tr.system.of_kind("discrete") if v.name in tr and is_mode(tr, v.name)]
         modes = [name for name in bands if np.ptp(np.asarray(tr[name])) > 0][:MOST_BANDS]
         panels, left_out = chosen_panels(samples, bands, MOST_PANELS - (len(modes) + 1) // 2)
         left_out += [name for name in bands if name not in modes]
+        # Elements and derivatives are drawn where they were asked for.
+        further = [name for name in tr.saved or () if name not in tr.system.places or name.endswith("dot")]
+        panels += named_panels(samples, [name for name in further if name not in tr.system.outputs])
+        if not panels and not modes:
+            raise InputError("There is nothing to plot.", remedy="a run that keeps some variables")
     else:
         wanted = read_names(names, "names")
         if not wanted:
@@ -79,8 +84,7 @@ def _height(panel: CurvePanel) -> float:
 
 def _tell_drift(panel: Axes, tr: Trajectory) -> None:
     """How well the constraints are kept, above the first panel; in colour where they are not."""
-    drift = tr.drift()
-    if not drift:
+    if tr.saved is not None or not (drift := tr.drift()):
         return
     name, worst = max(drift.items(), key=lambda entry: entry[1])
     large = not worst <= LARGE_DRIFT

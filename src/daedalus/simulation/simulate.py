@@ -29,12 +29,14 @@ from daedalus.simulation.run.request import (
     check_step,
     read_limits,
     read_save_at,
+    read_saved_names,
     read_span,
     read_values,
 )
 from daedalus.simulation.run.road import find_road
 from daedalus.simulation.run.sizes_of_parts import by_sizes_of_parts
 from daedalus.simulation.run.travel import travel
+from daedalus.simulation.saved_variables import SavedTrajectory
 from daedalus.simulation.start.guessed_start import without_guesses
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def simulate(
     seed: int | None = 0,
     linear: str = "auto",
     preconditioner: Preconditioner | None = None,
+    save: Sequence[str] | None = None,
 ) -> Trajectory:
     """Simulate a model over a time span.
 
@@ -106,6 +109,8 @@ def simulate(
         for fields in which diffusion dominates), or a function f(J, gamma) that returns a function solve(r) for about
         (M - gamma J)^-1 r, with J = -∂F/∂(x, z) as a SciPy matrix and M = ∂F/∂x' (the identity of x' = f). By
         default the size and the pattern of the matrix decide.
+    save: the names of the variables to keep, outputs, derivatives and elements too, for large models. The result has
+        their rows, and all values at the end (`tr.end`); it has no values between rows. By default everything is kept.
 
     If a run meets NaN or diverges, it ends and keeps its data; `tr.stop_reason` names the time and the variable. If the
     mass matrix is singular at the start, a SingularModelError names the part. If a run passes a dead centre on its
@@ -123,17 +128,18 @@ def simulate(
     """
     if on_stop != "return":
         check_on_stop(on_stop)
+    kept = None if save is None else read_saved_names(as_system(model), save, "save")
     way = AUTO if linear == "auto" and preconditioner is None else read_linear(linear, preconditioner)
     if time_limit is None:
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at,
-            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed, way,
+            (step, max_step, first_step, max_steps, None), progress, on_stop, cancel, locate_switches, seed, way, kept,
         )  # fmt: skip
     limits = read_limits(step, max_step, first_step, max_steps, time_limit)
     with time_limited(limits[-1]):
         return _simulate(
             model, span, start, inputs, parameters, method, rtol, atol, save_at, limits, progress, on_stop, cancel,
-            locate_switches, seed, way,
+            locate_switches, seed, way, kept,
         )  # fmt: skip
 
 
@@ -154,8 +160,9 @@ def _simulate(
     locate_switches: bool,
     seed: int | None,
     linear: LinearWay,
+    kept: list[str] | None,
 ) -> Trajectory:
-    """The run, with its limits as LIMITS names them."""
+    """The run, with its limits as LIMITS names them, and what is kept of it."""
     t0, t1 = read_span(span)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
@@ -171,6 +178,8 @@ def _simulate(
         trajectory = run_with_noise(request, noises, seed, lambda own: _asked_for(own, progress, cancel))
     else:
         trajectory = _asked_for(request, progress, cancel)
+    if kept is not None:
+        trajectory = SavedTrajectory.of(trajectory, kept)
     if on_stop == "raise" and not trajectory.success:
         raise_stopped(trajectory)
     return trajectory

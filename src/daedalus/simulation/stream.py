@@ -15,7 +15,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.simulation.result.recorded_run import Work
 from daedalus.simulation.result.samples import Samples
-from daedalus.simulation.run.request import read_save_at, read_span
+from daedalus.simulation.run.request import read_save_at, read_saved_names, read_span
 from daedalus.simulation.simulate import simulate
 
 # Of a step a run keeps about so many rows: a polynomial, its ends, and what is read of them.
@@ -100,6 +100,8 @@ def stream(
         raise InputError("A file needs times.", "save_at is empty", remedy="save_at=np.linspace(t0, t1, 101)")
     if not isinstance(memory, (int, float)) or not memory > 0:
         raise InputError("memory must be a positive number of bytes.", f"got {memory!r}"[:80], remedy="memory=2e8")
+    if "save" in options:
+        raise InputError("dd.stream takes no save.", remedy='variables=["u"], which chooses what the file keeps')
     for name in ("progress", "on_stop", "seed"):
         if name in options:
             raise InputError(f"dd.stream takes no {name}.", remedy="the other options of dd.simulate")
@@ -131,12 +133,7 @@ def _names(system: System, variables: Sequence[str] | None) -> list[str]:
     """The names to keep; unknown ones are refused before anything runs."""
     if variables is None:
         return [v.name for v in system.variables if v.kind in ("state", "algebraic")]
-    if isinstance(variables, str):
-        raise InputError("variables is a list of names.", f"got {variables!r}"[:80], remedy=f"[{variables!r}]")
-    for name in variables:
-        if name not in system.outputs:
-            system.place(name)
-    return list(variables)
+    return read_saved_names(system, variables, "variables")
 
 
 class _File:

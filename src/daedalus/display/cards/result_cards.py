@@ -75,14 +75,14 @@ def start_card(start: Start) -> str:
 def trajectory_card(tr: Trajectory) -> str:
     """How a run went, with a small curve of every quantity."""
     work = tr.work
-    drift = tr.drift()
+    drift = tr.drift() if tr.saved is None else {}
     worst = max(drift.values(), default=0.0)
     kept_within = f"; constraints kept {f'within {worst:.1e}' if worst else 'exactly'}" if drift else ""
     # A run that stopped before the first time of save_at has steps and an end, but no samples.
     kept = tr.time if len(tr.time) else np.array([*tr.dense_spans[0][:1], tr.end.time])
     times = np.linspace(float(kept[0]), float(kept[-1]), POINTS)
     samples = tr.at(times) if len(tr.dense_spans[0]) else tr
-    names = recorded_names(tr)[:MOST_ROWS]
+    names = recorded_names(tr)[:MOST_ROWS] if tr.saved is None or len(tr.time) else []
     columns = {name: np.asarray(samples[name], dtype=float).reshape(len(samples.time), -1) for name in names}
     # What is rounding beside the largest of its unit is zero, in curves and at the end.
     sizes: dict[str, float] = {}

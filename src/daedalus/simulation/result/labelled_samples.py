@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def recorded_names(samples: Samples) -> list[str]:
     """States, algebraic variables, inputs and outputs, not parameters, derivatives and what is shown on request."""
+    if samples.saved is not None:
+        return list(samples.saved)
     system = samples._plant.system
     known = set(samples.keys()).difference(system.on_request)
     names = [v.name for v in system.variables if v.kind != "parameter"]

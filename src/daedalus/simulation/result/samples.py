@@ -35,6 +35,8 @@ class Samples:
     True
     """
 
+    saved: tuple[str, ...] | None = None  # the names that `save=` chose; None where everything is there
+
     def __init__(
         self,
         plant: Plant,

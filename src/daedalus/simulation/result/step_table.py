@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.integrators.methods import METHODS
 from daedalus.simulation.result.recorded_run import COUNTED, RecordedRun
 
@@ -56,8 +57,17 @@ def _whole_steps(starts: np.ndarray, ends: np.ndarray, times: np.ndarray) -> tup
     return starts[begins], ends[np.append(np.flatnonzero(begins)[1:] - 1, len(ends) - 1)]
 
 
+def _spans(piece: RecordedRun) -> tuple[np.ndarray, np.ndarray]:
+    """Where each step begins and ends; a run of the core knows them without its dense output."""
+    source = piece.run_data.source
+    if not isinstance(source, _core.Run):
+        return piece.dense_spans
+    times = source.at_steps()[0]
+    return times[:-1], times[1:]
+
+
 def _columns(piece: RecordedRun) -> tuple[np.ndarray, ...]:
-    starts, ends = piece.dense_spans
+    starts, ends = _spans(piece)
     moves = starts != ends
     starts, ends = _whole_steps(starts[moves], ends[moves], piece.outcome.step_times)
     totals = np.zeros((len(starts), COUNTED))

@@ -11,6 +11,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import read_names, split_index
 from daedalus.model.plain_numbers import by_name, plain_times, without_unit
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
@@ -32,6 +33,27 @@ MOST_FIXED_STEPS = 1e15
 NUMBERS = ("rtol", *LIMITS)
 # Of these infinity means nothing; of the others it means no limit.
 FINITE = ("rtol", "step")
+
+
+def read_saved_names(system: System, names: object, argument: str) -> list[str]:
+    """The names of the variables to keep, each once; unknown ones are refused before anything runs.
+
+    Example
+    -------
+    >>> import daedalus as dd
+    >>> m = dd.Model("decay"); x = m.state("x", 2)
+    >>> m.equation(m.der(x), -x); m.output("first", x[0])
+    >>> read_saved_names(as_system(m), ["first", "x[1]", "x_dot", "first"], "save")
+    ['first', 'x[1]', 'x_dot']
+    """
+    if isinstance(names, str):
+        raise InputError(f"{argument} is a list of names.", f"got {names!r}"[:80], remedy=f"[{names!r}]")
+    found = list(dict.fromkeys(read_names(names, argument)))
+    for name in found:
+        stem = split_index(name)[0]
+        if stem not in system.outputs and stem not in system.aliases:
+            system.place(name)
+    return found
 
 
 class Options(NamedTuple):
