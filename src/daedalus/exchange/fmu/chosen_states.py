@@ -222,6 +222,7 @@ def _rewritten(base: System, form: ExplicitForm, own: SelectedStates, choices: S
         guards=put(concatenate([base.guards[k] for k in range(len(base.events))] + [c.guard for c in moving])),
         resets=ca.vertcat(ca.SX(0, count), *resets), assigned=put(ca.vertcat(*assigned)) if assigned else None,
         outputs={name: put(value) for name, value in base.outputs.items()},
+        aliases={name: own for name, own in base.aliases.items() if "xdot" not in base.place(own).letters},
         choices=(), invariants={}, invariant_rows=(), watched={}, watched_rows=(),
     )  # fmt: skip
 

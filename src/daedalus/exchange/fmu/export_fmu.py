@@ -17,6 +17,7 @@ from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import DaedalusError, InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, c_function
 from daedalus.exchange.c_code.steps_in_c import fixed_steps, step_functions
+from daedalus.exchange.fmu.aliases import with_aliases
 from daedalus.exchange.fmu.chosen_states import notes_of_choice, with_chosen_states
 from daedalus.exchange.fmu.embedded_steps import embedded_steps
 from daedalus.exchange.fmu.fitting_start import fitting_start
@@ -34,7 +35,7 @@ from daedalus.exchange.fmu.model_description import (
 from daedalus.exchange.fmu.resets_on_constraints import consistent_resets
 from daedalus.exchange.noise_notes import noise_notes
 from daedalus.initialisation.initialise import initialise
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, elements
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import did_you_mean, listed
 from daedalus.model.system.system import System
@@ -326,8 +327,10 @@ def _variables(
         label = system.labels["z"][k]
         found.append(FmuVariable(label, 1 + 2 * n + k, kind(label), "continuous", None, units["z"][k], None, row))
     y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
+    own_units = [system.output_units.get(name, "") for name in system.outputs for _ in _labels_of(system, name)]
     for k, row in enumerate(depends(y)):
-        found.append(FmuVariable(labels_y[k], 1 + 2 * n + nz + k, kind(labels_y[k]), "continuous", None, "", None, row))
+        output = FmuVariable(labels_y[k], 1 + 2 * n + nz + k, kind(labels_y[k]), "continuous", unit=own_units[k])
+        found.append(replace(output, depends=row))
     for k, label in enumerate(system.labels["u"]):
         found.append(FmuVariable(label, first_u - 1 + k, "input", "continuous", 0.0, units["u"][k]))
     for k, label in enumerate(system.labels["p"]):
@@ -342,7 +345,13 @@ def _variables(
         reference = first_u - 1 + sizes["u"] + sizes["p"] + k
         label = f"guard({system.events[instants.order[k]].name})"
         found.append(FmuVariable(label, reference, "local", "continuous", depends=row, is_guard=True))
+    found = with_aliases(system, found, _written_outputs(system, labels_y))
     return [_limited(variable, limits) for variable in found]
+
+
+def _written_outputs(system: System, labels: list[str]) -> dict[str, ca.SX]:
+    """The expression of each output."""
+    return dict(zip(labels, elements(concatenate(system.outputs.values())))) if labels else {}
 
 
 def _limits(system: System) -> dict[str, dict[str, float]]:

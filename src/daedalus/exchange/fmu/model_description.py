@@ -29,6 +29,8 @@ class FmuVariable:
     lower: float | None = None
     upper: float | None = None
     is_open: bool = False  # its start value is where the search for one that fits begins
+    aliases: tuple[str, ...] = ()  # further names of it
+    same_as: int | None = None  # the reference of a variable whose value it always has
 
     @property
     def limits(self) -> str:
@@ -115,8 +117,15 @@ def _description_2(
         more = ' canHandleVariableCommunicationStepSize="true"' if kind == "co_simulation" else ""
         own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
     rows = []
-    for v in variables:
-        words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
+    # Further names stand last, so that they move no index.
+    further = [
+        FmuVariable(name, v.reference, "local", v.variability, unit=v.unit, nominal=v.nominal)
+        for v in variables
+        for name in v.aliases
+    ]
+    for v in [*variables, *further]:
+        reference = v.reference if v.same_as is None else v.same_as
+        words = f'name={quoteattr(v.name)} valueReference="{reference}" causality="{v.causality}"'
         real = f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
         real += f" unit={quoteattr(v.unit)}" if v.unit else ""
         real += v.limits
@@ -159,14 +168,20 @@ def _description_3(
         own += f'<{KINDS[kind]} modelIdentifier="{identifier}" {able}{more}/>'
     by_index = {k: v.reference for k, v in enumerate(variables, 1)}
     rows = []
+    # Importers make ports of variables, and a further name has no causality: an output keeps a variable of its own.
+    alike = [v for v in variables if v.same_as is not None and v.causality == "local"]
     for v in variables:
+        if v in alike:
+            continue
         words = f'name={quoteattr(v.name)} valueReference="{v.reference}" causality="{v.causality}"'
         words += f' variability="{v.variability}"{v.initial}'
         words += f" start={quoteattr(repr(v.start))}" if v.start is not None else ""
         words += f" unit={quoteattr(v.unit)}" if v.unit else ""
         words += v.limits
         words += f' derivative="{by_index[v.derivative_of]}"' if v.derivative_of is not None else ""
-        rows.append(f"<Float64 {words}/>")
+        names = [*v.aliases, *(other.name for other in alike if other.same_as == v.reference)]
+        inside = "".join(f"<Alias name={quoteattr(name)}/>" for name in names)
+        rows.append(f"<Float64 {words}>{inside}</Float64>" if inside else f"<Float64 {words}/>")
 
     def unknown(tag: str, v: FmuVariable) -> str:
         if tag == "InitialUnknown" and v.is_open:

@@ -6,6 +6,7 @@ import math
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from daedalus.errors import InputError
@@ -182,14 +183,30 @@ class _DescriptionReader:
         for (name, kind, *_), reference in zip(raw, references):
             if kind == "Float64" or self.version == 3:
                 by_reference.setdefault(reference, name)
+        further = self._further_names(nodes, seen) if self.version == 3 else {}
         found = {}
         units = self._declared_units()
         lengths = self._lengths(raw, references)
         for (name, kind, node, inner), reference in zip(raw, references):
             found[name] = self._quantity(name, kind, node, inner, reference, by_index, by_reference, units, lengths)
+        for name, own in further.items():
+            # A further name is no state, rate or port: those are what it stands for.
+            found[name] = replace(found[own], name=name, causality="local", initial="", start=None, derivative_of=None)
         if sum(q.size for q in found.values()) > MOST_NUMBERS:
             raise broken(self.file, f"its variables hold more than {MOST_NUMBERS} numbers")
         return found, by_index, by_reference
+
+    def _further_names(self, nodes: list[Any], seen: set[str]) -> dict[str, str]:
+        """Further names of FMI 3, with the variable that each belongs to."""
+        found: dict[str, str] = {}
+        for node in nodes:
+            for alias in node.findall("Alias"):
+                name = alias.get("name")
+                if not name or name in seen:
+                    raise broken(self.file, f"a further name {str(name)[:40]!r} of {str(node.get('name'))[:40]!r}")
+                seen.add(name)
+                found[name] = str(node.get("name"))
+        return found
 
     def _declared_units(self) -> dict[str, str]:
         listed = self.root.find("TypeDefinitions")
