@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.support.rings import examples
 
 import daedalus as dd
+from daedalus.studies.branches.rest_equations import eigenvalues_of
 
 
 def kinds(branch):
@@ -317,3 +318,18 @@ def test_a_branch_that_goes_to_infinity_does_not_end_on_another_one():
     br = dd.branch(m, "mu", (1.0, 0.0))
     assert br["x"][-1] > 10
     assert len([p for p in br.points if p.kind == "fold"]) == 0
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-3, 1e-9, 0.0])
+def test_eigenvalues_of_many_states_are_right_near_the_axis_whatever_is_singular(least):
+    # A pair beside the axis, one that is nearly zero, and fast ones, seen through a change of coordinates.
+    rng = np.random.default_rng(4)
+    fast = -np.geomspace(2.0, 2000.0, 97)
+    blocks = np.diag(np.append(fast, [0.0, 0.0, -least]))
+    blocks[97:99, 97:99] = [[1e-5, 3.0], [-3.0, 1e-5]]
+    turned = np.linalg.qr(rng.standard_normal((100, 100)))[0] + 0.02 * rng.standard_normal((100, 100))
+    found = eigenvalues_of(turned @ blocks @ np.linalg.inv(turned))
+    exact = np.append(fast, [1e-5 + 3j, 1e-5 - 3j, -least])
+    for value in exact:
+        assert np.abs(found - value).min() < 1e-9 * 2000
+    assert np.sum(found.real > 2e-6) == 2
