@@ -17,7 +17,9 @@ from daedalus.errors import InputError
 
 # Frequencies that are looked at in each decade, and how many decades beyond the slowest and fastest pole or zero.
 IN_A_DECADE, BEYOND = 60, 3.0
-# A gain that differs from one by less is one: the loop is on its border.
+# Decades that are looked at beyond a crossing far from all poles and zeros, and how far one is followed at most.
+ASIDE, FARTHEST = 1.5, 20.0
+# A gain that differs from one by less is one, and an angle of fewer degrees is zero: the loop is on its border.
 ON_BORDER = 1e-9
 # Places below this share of the farthest are zero: a double one comes out at the root of rounding, 1.5e-8, times a few.
 AT_ZERO = 1e-7
@@ -57,7 +59,8 @@ class Margins:
     @property
     def on_border(self) -> bool:
         """Whether the closed loop has a pole on the imaginary axis as it is: the curve runs through −1."""
-        return any(abs(np.log(factor)) < ON_BORDER for _, factor in self.gain_crossings)
+        gains = any(abs(np.log(factor)) < ON_BORDER for _, factor in self.gain_crossings)
+        return gains or any(abs(angle) < ON_BORDER for _, angle in self.phase_crossings)
 
     def __str__(self) -> str:
         head = "On the border" if self.on_border else "Stable" if self.stable else "Unstable"
@@ -153,13 +156,29 @@ def fine_frequencies(loop: Any) -> np.ndarray:
     places = np.concatenate([space.poles(), space.zeros()])
     sizes = away_from_zero(places)
     low, high = (np.log10(sizes.min()), np.log10(sizes.max())) if len(sizes) else (0.0, 0.0)
-    count = int(IN_A_DECADE * (high - low + 2 * BEYOND)) + 1
-    w = np.logspace(low - BEYOND, high + BEYOND, count)
+    low, high = low - BEYOND, high + BEYOND
+    low, high = min(low, _far_crossing(loop, low, -1.0)), max(high, _far_crossing(loop, high, 1.0))
+    w = np.logspace(low, high, int(IN_A_DECADE * (high - low)) + 1)
     near = (np.abs(places.imag)[:, None] + np.abs(places.real)[:, None] * BESIDE[None, :]).ravel()
     w = np.unique(np.concatenate([w, near[near > w[0]]]))
     # On a pole of the imaginary axis there is no value.
     on_axis = np.abs(places.imag[np.abs(places.real) <= 1e-12 * np.maximum(sizes.max(initial=1.0), NOT_ZERO)])
     return w[~np.isin(w, on_axis)]
+
+
+def _far_crossing(loop: Any, end: float, way: float) -> float:
+    """The decade up to which to look, so that a gain of one on the straight line beyond an end is inside.
+
+    Far from all poles and zeros |G| is c ωⁿ with a whole number n.
+    """
+    here, there = np.abs(loop.transfer(1j * 10.0 ** np.array([end, end + way]))[:, 0, 0])
+    if not (np.isfinite(here) and np.isfinite(there) and here > 0 and there > 0):
+        return end
+    slope = round(float(np.log10(there / here)) * way)
+    if not slope:
+        return end
+    crossing = end - float(np.log10(here)) / slope
+    return float(np.clip(crossing + way * ASIDE, end - FARTHEST, end + FARTHEST))
 
 
 def away_from_zero(places: np.ndarray) -> np.ndarray:
@@ -175,8 +194,10 @@ def away_from_zero(places: np.ndarray) -> np.ndarray:
 
 
 def _changes(values: np.ndarray) -> np.ndarray:
-    """Between which neighbours the sign changes."""
+    """Between which neighbours the sign changes; a value of zero has the sign of the one before it."""
     signs = np.sign(values)
+    for k in np.flatnonzero(signs == 0):
+        signs[k] = signs[k - 1] if k else 0.0
     return np.isfinite(values[:-1]) & np.isfinite(values[1:]) & (signs[:-1] * signs[1:] < 0)
 
 

@@ -101,7 +101,7 @@ def _mark_margins(
     """A bar from the curve to the border; the legend has its length."""
     if np.isfinite(found.gain) and w[0] < found.gain_frequency < w[-1]:
         at, height = found.gain_frequency, -20 * np.log10(found.gain)
-        text = f"gain margin {found.gain:.3g} ({-height:.1f} dB)"
+        text = f"gain margin {float(f'{found.gain:.3g}'):g} ({-height:.1f} dB)"
         upper.plot([at, at], [height, 0.0], color=COLOURS[1], linewidth=2.5, solid_capstyle="butt", label=text)
         upper.legend(loc="best", fontsize="small")
         lower.axvline(at, color=COLOURS[1], linewidth=0.8, linestyle=":")
@@ -139,7 +139,7 @@ def plot_nyquist(loop: Any, ax: Axes | None) -> Any:
     draw_axes(ax, color="0.5", linewidth=0.8)
     ax.plot(-1, 0, "+", color="black", markersize=11, markeredgewidth=2, label="−1")
     if np.isfinite(found.gain):
-        ax.plot([-1 / found.gain], [0], "o", color=COLOURS[1], label=f"gain margin {found.gain:.3g}")
+        ax.plot([-1 / found.gain], [0], "o", color=COLOURS[1], label=f"gain margin {float(f'{found.gain:.3g}'):g}")
     if np.isfinite(found.phase):
         angle = np.radians(180 + found.phase)
         ax.plot([0, np.cos(angle)], [0, np.sin(angle)], color=COLOURS[2], linewidth=0.9)
