@@ -220,6 +220,16 @@ def test_own_fmus_there_and_back(tmp_path, kind, version):
         assert bounces == pytest.approx([e.time for e in own.events], rel=1e-8)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_no_bounce_is_missed(tmp_path, version):
+    """Heights after a bounce are zero but for rounding, of either sign."""
+    path = dd.exchange.fmu(ball(), tmp_path / "ball.fmu", kind="model_exchange", version=version).path
+    part = dd.exchange.load_fmu(path, trusted=True)
+    for height in (0.1, 0.3, 0.5, 0.9, 1.0, 1.1, 1.7, 2.0):
+        tr, own = (dd.simulate(m, 2.0, start={"h": height}, rtol=1e-9) for m in (part, ball()))
+        assert len(tr.events) == len(own.events) > 0, height
+
+
 def test_a_mechanism_of_index_three_there_and_back(tmp_path):
     m = dd.Model("pendulum")
     q = m.coordinate("q", 2, start=[1.0, 0.0])

@@ -324,7 +324,8 @@ class FmuInstance:
             if not self.ng or found[-2]:
                 break
             soon = self._beyond(t, found[: self.nx], inputs, SOON)
-            if soon[0] == t:
+            # The way may be too short for the time to show it.
+            if soon[1] == found[: self.nx]:
                 break
             self._place(*soon, inputs)
             self._completed_step()
