@@ -217,3 +217,16 @@ def test_a_start_for_a_joint_itself_names_its_coordinate():
     with pytest.raises(dd.InputError, match=r"pin follows from other variables") as caught:
         dd.simulate(m, 0.01, start={"pin": 0.5})
     assert "states and unknowns of 'pendulum' are pin.angle, pin.angle_dot" in str(caught.value)
+
+
+@pytest.mark.parametrize("coordinates", ["body", "joint"])
+def test_a_planar_joint_turns_about_its_one_normal(coordinates: str) -> None:
+    m = dd.Model("puck")
+    puck = m.body("puck", mass=2.0, inertia=[0.2, 0.2, 0.3])
+    m.joint("table", "planar", dd.ground, puck, axis_a=[0, 0, 1], coordinates=coordinates)
+    puck.apply_force([4.0, 0.0, 7.0])
+    puck.apply_torque([5.0, 0.0, 0.6])
+    still = {f"puck.{what}": np.zeros(3) for what in ("position", "velocity", "angular_velocity")}
+    tr = dd.simulate(m, 1.0, start={**still, "puck.quaternion": [1.0, 0.0, 0.0, 0.0]})
+    np.testing.assert_allclose(tr["puck.angular_velocity"][-1], [0.0, 0.0, 2.0], atol=1e-6)
+    assert tr["puck.position"][-1, 2] == pytest.approx(0.0, abs=1e-9)

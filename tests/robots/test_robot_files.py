@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 from tests.support.random_urdf import random_urdf
@@ -167,3 +168,91 @@ def test_elements_that_are_nested_too_deeply_are_refused(element):
     text = f"<mujoco>{inner}</mujoco>" if element == "default" else f"<mujoco><worldbody>{inner}</worldbody></mujoco>"
     with pytest.raises(dd.InputError, match=r"The elements of the MJCF text are nested too deeply\."):
         dd.read_mjcf(text)
+
+
+def hinges(damping: str = 'damping="0.3" friction="0.2"') -> str:
+    """Two hinges and a slide, of which the second hinge follows the first."""
+    links = "".join(LINK.format(name=name) for name in "abc")
+    joint = (
+        '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/>'
+        '<origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>{}</joint>'
+    )
+    first = f'<axis xyz="0 1 0"/><limit lower="-1" upper="2" effort="1" velocity="1"/><dynamics {damping}/>'
+    second = '<axis xyz="1 1 0"/><dynamics damping="0.1"/><mimic joint="j1" multiplier="-2" offset="0.1"/>'
+    third = '<axis xyz="1 0 1"/><dynamics friction="0.4"/>'
+    joints = (
+        joint.format("j1", "revolute", "base", "a", first),
+        joint.format("j2", "continuous", "a", "b", second),
+        joint.format("j3", "prismatic", "b", "c", third),
+    )
+    return f'<robot name="r"><link name="base"/>{links}{"".join(joints)}</robot>'
+
+
+def test_laws_of_single_joints_go_there_and_back() -> None:
+    one = dd.read_urdf(hinges())
+    text = one.to_urdf()
+    two = dd.read_urdf(text)
+    assert one.to_urdf() == text  # writing changes nothing in the model
+    values = {"j1.angle": 0.3, "j1.angle_dot": 1.0, "j3.displacement": 0.1, "j3.displacement_dot": 0.5}
+    runs = [dd.simulate(m, 0.5, start=dd.initialise(m, values)) for m in (one, two)]
+    for name in ("j1.angle", "j2.angle", "j3.displacement"):
+        assert runs[0][name][-1] == pytest.approx(runs[1][name][-1], abs=1e-9)
+    # Without its dampers and friction it moves otherwise.
+    bare = dd.read_urdf(hinges('damping="0"'))
+    assert (
+        abs(dd.simulate(bare, 0.5, start=dd.initialise(bare, values))["j1.angle"][-1] - runs[0]["j1.angle"][-1]) > 1e-2
+    )
+
+
+def test_shapes_and_limits_go_there_and_back() -> None:
+    seen = (
+        '<visual><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/>'
+        '<geometry><cylinder radius="0.05" length="0.4"/></geometry></visual>'
+    )
+    link = LINK.format(name="rod").replace("</link>", f"{seen}</link>")
+    one = dd.read_urdf(pendulum('<limit lower="-1" upper="2"/>', link=link))
+    two = dd.read_urdf(one.to_urdf())
+    variable = two.variables["hinge.angle"]
+    assert (variable.lower, variable.upper) == ((-1.0,), (2.0,))
+    (a,), (b,) = (m.written.sketch.shapes.values() for m in (one, two))
+    assert a.kind == b.kind == "cylinder"
+    drawn = []
+    for m, shape in ((one, a), (two, b)):
+        m.output("seen", ca.vertcat(*(ca.vec(shape.fields[role]) for role in ("at", "rotation", "length", "radius"))))
+        drawn.append(dd.simulate(m, 0.01, start={"hinge.angle": 0.4, "hinge.angle_dot": 0.0})["seen"][0])
+    np.testing.assert_allclose(*drawn, atol=1e-12)
+
+
+def test_what_urdf_has_no_words_for_is_told() -> None:
+    m = dd.Model("arm")
+    m.gravity([0.0, -9.81, 0.0])
+    link = m.body("link", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    m.joint("hinge", "revolute", dd.ground, link, at_b=[0, 0, 0.5], axis_a=[0, 1, 0], coordinates="joint")
+    q = m["hinge.angle"]
+    m.potential_energy(3.0 * q**2)
+    m.dissipation(0.1 * m.rate(q) ** 4)
+    m.kinetic_energy(0.5 * 0.02 * m.rate(q) ** 2)
+    m.generalised_force(q, m.input("drive"))
+    m.draw("arrow", link, vector=[0, 0, 1])
+    with pytest.warns(UserWarning, match="The URDF text has no words") as caught:
+        text = m.to_urdf()
+    told = str(caught[0].message)
+    for what in (
+        "forces on hinge.angle",
+        "dissipation other than dampers in single joints",
+        "potential energies, as of springs",
+        "kinetic energies added to those of bodies, as of rotors",
+        "gravity [0.0, -9.81, 0.0], which readers take as [0.0, 0.0, -9.81]",
+        "shape link",
+    ):
+        assert what in told
+        assert what in text
+    assert dd.read_urdf(text).robot().mass_matrix([0.0])[0, 0] == pytest.approx(0.35)
+
+
+def test_constraints_that_no_joint_has_are_refused() -> None:
+    m = dd.read_urdf(hinges())
+    m.constraint("bent", m["j1.angle"] - m["j3.displacement"] ** 2)
+    with pytest.raises(dd.ModelError) as caught:
+        m.to_urdf()
+    assert str(caught.value).splitlines()[:2] == ["URDF cannot describe this model.", "  constraints: bent"]

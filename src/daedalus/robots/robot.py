@@ -18,7 +18,7 @@ from daedalus.robots.robot_control import RobotControl
 from daedalus.robots.robot_functions import VECTORS, RobotFunctions
 from daedalus.robots.robot_laws import FRAME_LAWS, LAWS, law
 
-_FLOAT = np.dtype(float)
+_ARRAY = np.ndarray
 _OF_FRAMES = ("pose", "velocity", "jacobian", "jacobian_rate")
 
 
@@ -183,14 +183,14 @@ class Robot:
         ready = self._ready.get(name)
         if ready is None:
             ready = self._ready[name] = _RobotCode.of(self.functions[name])
-        # One row of plain arrays, the call that loops make: nothing is converted.
-        for value, wanted in zip(given, ready.sizes):
-            if type(value) is not np.ndarray or value.shape != wanted or value.dtype is not _FLOAT:
+        # One row of arrays, the call that loops make: the core converts other numbers than floats.
+        core, sizes, shapes, plain = ready.direct
+        for value, wanted in zip(given, sizes):
+            if type(value) is not _ARRAY or value.shape != wanted:
                 break
         else:
-            if len(given) == len(ready.sizes):
-                found = ready.core(*given)
-                return found if ready.plain else _shaped(found, ready.shapes)
+            found = core(*given)
+            return found if plain else _shaped(found, shapes)
         arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
         if all(array.shape == wanted for array, wanted in zip(arrays, ready.sizes)):
             return _shaped(ready.core(*arrays), ready.shapes)
@@ -226,20 +226,21 @@ class _RobotCode(NamedTuple):
     sizes: tuple[tuple[int], ...]
     shapes: tuple[tuple[int, int] | None, ...]
     core: Any
-    plain: bool  # all outputs are vectors
+    direct: tuple[Any, tuple[tuple[int], ...], tuple[tuple[int, int] | None, ...], bool]  # for one row; all are vectors
 
     @staticmethod
     def of(function: ca.Function) -> _RobotCode:
         inputs, outputs = range(function.n_in()), range(function.n_out())
         compiled = compile_function(function)
         shapes = tuple(None if function.name_out(k) in VECTORS else function.size_out(k) for k in outputs)
+        sizes = tuple((int(function.numel_in(k)),) for k in inputs)
         return _RobotCode(
             compiled,
             tuple(function.name_in(k) for k in inputs),
-            tuple((int(function.numel_in(k)),) for k in inputs),
+            sizes,
             shapes,
             compiled.core,
-            all(shape is None for shape in shapes),
+            (compiled.core, sizes, shapes, all(shape is None for shape in shapes)),
         )
 
 

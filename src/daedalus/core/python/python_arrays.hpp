@@ -57,13 +57,6 @@ private:
 
 inline std::vector<double> to_vector(const Doubles& values) { return {values.data(), values.data() + values.size()}; }
 
-// The array takes over the memory.
-inline nb::object to_numpy(Storage<double>&& storage, std::initializer_list<std::size_t> shape) {
-    double* memory = storage.release();
-    nb::capsule owner(memory, [](void* pointer) noexcept { std::free(pointer); });
-    return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, owner));
-}
-
 // A new array without a value.
 inline nb::object empty_in_numpy(std::initializer_list<std::size_t> shape) {
     static const nb::object* const make = new nb::object(nb::module_::import_("numpy").attr("empty"));  // never freed
@@ -73,19 +66,31 @@ inline nb::object empty_in_numpy(std::initializer_list<std::size_t> shape) {
     return (*make)(lengths);
 }
 
-// The array looks into memory that `owner` keeps alive; a few numbers are copied, which is quicker.
-template <class Owner>
-nb::object view_in_numpy(const std::shared_ptr<Owner>& owner, double* memory,
-                         std::initializer_list<std::size_t> shape) {
+// A few numbers are copied: a new array costs less than one that looks into memory of another owner.
+inline nb::object few_in_numpy(const double* memory, std::initializer_list<std::size_t> shape) {
     constexpr std::size_t few = 1024;
     std::size_t count = 1;
     for (const std::size_t length : shape) count *= length;
-    if (count <= few) {
-        nb::object array = empty_in_numpy(shape);
-        const Doubles place(array);
-        if (count > 0) std::memcpy(const_cast<double*>(place.data()), memory, count * sizeof(double));
-        return array;
-    }
+    if (count > few) return {};
+    nb::object array = empty_in_numpy(shape);
+    const Doubles place(array);
+    if (count > 0) std::memcpy(const_cast<double*>(place.data()), memory, count * sizeof(double));
+    return array;
+}
+
+// The array takes over the memory.
+inline nb::object to_numpy(Storage<double>&& storage, std::initializer_list<std::size_t> shape) {
+    if (nb::object array = few_in_numpy(storage.data(), shape); array.is_valid()) return array;
+    double* memory = storage.release();
+    nb::capsule owner(memory, [](void* pointer) noexcept { std::free(pointer); });
+    return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, owner));
+}
+
+// The array looks into memory that `owner` keeps alive.
+template <class Owner>
+nb::object view_in_numpy(const std::shared_ptr<Owner>& owner, double* memory,
+                         std::initializer_list<std::size_t> shape) {
+    if (nb::object array = few_in_numpy(memory, shape); array.is_valid()) return array;
     nb::capsule keeper(new std::shared_ptr<Owner>(owner),
                        [](void* pointer) noexcept { delete static_cast<std::shared_ptr<Owner>*>(pointer); });
     return nb::cast(nb::ndarray<nb::numpy, double>(memory, shape, keeper));

@@ -89,10 +89,14 @@ class TreeDoor(BodyDoor):
     def to_urdf(self) -> str:
         """The text of a URDF file of a tree of joints in joint coordinates; `dd.read_urdf` reads it back.
 
+        Warns of what URDF has no words for: springs, rotor inertias, inputs and other forces, another gravity than
+        [0, 0, -9.81], and a single limit.
+
         Example
         -------
         >>> import daedalus as dd
         >>> m = dd.Model("slide")
+        >>> m.gravity([0, 0, -9.81])
         >>> cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
         >>> rail = m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
         >>> dd.read_urdf(m.to_urdf()).robot().mass_matrix([0.0])

@@ -63,8 +63,9 @@ class JointDoor(TreeDoor):
             mass by default. "rolling": at_a is a point of the plane, at_b the centre of the sphere or disc.
         axis_a, axis_b: directions in the coordinates of each body. "revolute": the common axis; axis_b equals axis_a by
             default. "prismatic": the direction in which b slides. "universal": the two axes that stay perpendicular.
-            "planar", "point_on_plane", "rolling": axis_a is the normal of the plane; a rolling body with axis_b is a
-            disc with this axis, otherwise a sphere.
+            "planar", "point_on_plane", "rolling": axis_a is the normal of the plane; "planar": axis_b is the normal in
+            the coordinates of b and equals axis_a by default; a rolling body with axis_b is a disc with this axis,
+            otherwise a sphere.
         rotation: "fixed", "prismatic": the orientation of b relative to a, as a matrix or a quaternion (an angle in the
             plane). The default is none, or the smallest one that takes axis_b to axis_a. With joint
             coordinates every kind takes it: the orientation of b where the joint is at zero.
@@ -107,7 +108,7 @@ class JointDoor(TreeDoor):
             Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
             for side, letter in zip(sides, "ab")
         )
-        if kind == "revolute" and two.axis is None:
+        if kind in ("revolute", "planar") and two.axis is None:
             seen = one.axis
             if rotation is not None and size == 3:
                 seen = np.asarray(read_orientation(name, rotation, None, None, 3)).T @ one.axis
