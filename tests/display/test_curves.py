@@ -184,3 +184,16 @@ def test_runs_over_many_decades_have_logarithmic_time(name, scale):
     figure = dd.simulate(k.model, k.span, start=k.start, inputs=k.inputs).plot()
     assert figure.axes[-1].get_xscale() == scale
     assert figure.axes[-1].get_xlabel() == "time [s]"
+
+
+def test_rounding_of_a_plan_is_a_flat_line():
+    """A cart that may begin where it has to end: three panels of noise of 1e-15 were drawn, one with an offset."""
+    m = dd.Model("cart")
+    x, v, F = m.state("x", unit="m"), m.state("v", unit="m/s"), m.input("F", unit="N")
+    m.equation([m.der(x), m.der(v)], [v, F / 2.0])
+    problem = dd.OptimalControl(m, duration=2.0)
+    problem.finish({"x": 1.0, "v": 0.0})
+    problem.minimise(running=F**2)
+    figure = problem.solve().plot()
+    for panel, value in zip(figure.axes, (1.0, 0.0, 0.0)):
+        assert {float(y) for line in panel.lines for y in line.get_ydata()} == {value}

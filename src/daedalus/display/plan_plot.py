@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.curves import largest, settled
 from daedalus.display.look import TIME_LABEL, labelled, legend, look, panel_column
 from daedalus.model.values import unit_of
 from daedalus.optimisation.result.plan import Plan
 from daedalus.simulation.result.labelled_samples import element_columns
 
 POINTS_PER_INTERVAL = 12
+# Searches end in rounding of the usual size of a variable: what is smaller than this share of it is zero.
+UNRESOLVED = 1e-13
 
 
 def plot_plan(plan: Plan, names: str | Sequence[str] | None, ax: Any) -> Any:
@@ -36,11 +39,21 @@ def _draw(panel: Any, plan: Plan, name: str) -> None:
     begin, end = plan.time[0], plan.time[-1]
     held = name in plan.inputs and getattr(plan.inputs[name], "kind", "") == "hold"
     times = plan.time if held else np.linspace(begin, end, POINTS_PER_INTERVAL * (len(plan.time) - 1) + 1)
-    values = plan[name] if held else plan.at(times)[name]
+    values = settled(plan[name] if held else plan.at(times)[name])
+    if largest(values) <= UNRESOLVED * _usual_size(plan, name):
+        values = np.zeros_like(values)
     for label, column in element_columns(name, values).items():
         (line,) = panel.plot(times, column, label=label, drawstyle="steps-post" if held else "default")
         _draw_bounds(panel, plan, label, line.get_color())
     panel.set_ylabel(labelled(name, unit_of(plan.system, name)))
+
+
+def _usual_size(plan: Plan, name: str) -> float:
+    """How large a variable usually is: its nominal value, or 1."""
+    place = plan.system.places[name] if name in plan.system.places else None
+    nominal = plan.system.nominal.get(place.letter) if place is not None else None
+    sizes = np.zeros(0) if place is None or nominal is None else np.asarray(nominal)[place.positions]
+    return float(np.max(sizes, initial=0.0)) or 1.0
 
 
 def _draw_bounds(panel: Any, plan: Plan, label: str, colour: str) -> None:
