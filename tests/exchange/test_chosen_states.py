@@ -152,3 +152,13 @@ def test_notes_and_refusals():
     wheelset = dd.catalogue.load("wheelset").model
     with pytest.raises(InputError, match=r"cannot be an FMU with a choice of states(.|\n)*have no formulas"):
         exported(wheelset, "never.fmu")
+
+
+def test_what_no_state_satisfies_is_told(tmp_path):
+    """A chosen coordinate longer than the rod: the importer's log says that nothing satisfies the equations."""
+    path, log = exported(turning(0.0), tmp_path / "m.fmu", kind="model_exchange", outputs=["q"]).path, []
+    with pytest.raises(Exception, match="fmi3"):
+        fmpy.simulate_fmu(
+            str(path), stop_time=0.1, start_values={"selected[0]": 1.5}, logger=lambda *a: log.append(str(a[-1]))
+        )
+    assert any("no values at the start" in text or "Nothing satisfies" in text for text in log), log
