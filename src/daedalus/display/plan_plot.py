@@ -50,10 +50,11 @@ def _draw(panel: Any, plan: Plan, name: str) -> None:
 
 def _usual_size(plan: Plan, name: str) -> float:
     """How large a variable usually is: its nominal value, or 1."""
-    place = plan.system.places[name] if name in plan.system.places else None
-    nominal = plan.system.nominal.get(place.letter) if place is not None else None
-    sizes = np.zeros(0) if place is None or nominal is None else np.asarray(nominal)[place.positions]
-    return float(np.max(sizes, initial=0.0)) or 1.0
+    place = plan.system.places.get(name)
+    sizes = None if place is None or place.letter is None else plan.system.nominal.get(place.letter)
+    if place is None or sizes is None:
+        return 1.0
+    return float(np.max(np.asarray(sizes)[place.positions], initial=0.0)) or 1.0
 
 
 def _draw_bounds(panel: Any, plan: Plan, label: str, colour: str) -> None:
