@@ -136,3 +136,17 @@ def test_closed_loops_reach_their_goals(free: bool) -> None:
     if free:
         np.testing.assert_allclose(tr["base.velocity"][-1], 0.0, atol=1e-3)
         assert np.abs(tr["base.quaternion"][-1] - [1, 0, 0, 0]).max() > 1e-2  # it turned the other way
+
+
+def test_sizes_that_do_not_fit_are_refused_in_words() -> None:
+    m = dd.Model("slide")
+    cart = m.body("cart", mass=3.0, inertia=[0.1, 0.1, 0.1])
+    m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
+    robot = m.robot()
+    for goal, rate, words in (([1.0, 2.0], 0.0, "goal"), ([1.0], ca.vertcat(m.time, m.time), "rate")):
+        with pytest.raises(dd.InputError, match=f"{words} of computed_torque has the wrong size"):
+            robot.control.computed_torque(robot.q, robot.v, goal, rate)
+    with pytest.raises(dd.InputError, match="The batches for forward_dynamics have different numbers of rows"):
+        robot.forward_dynamics(np.zeros((3, 1)), np.zeros((2, 1)), np.zeros(1))
+    with pytest.raises(dd.InputError, match=r"The start of 'rail.displacement' is not 1 number"):
+        dd.inverse_kinematics(m, {"cart.position": [0, 0, 0]}, start={"rail.displacement": float("nan")})

@@ -256,3 +256,11 @@ def test_constraints_that_no_joint_has_are_refused() -> None:
     with pytest.raises(dd.ModelError) as caught:
         m.to_urdf()
     assert str(caught.value).splitlines()[:2] == ["URDF cannot describe this model.", "  constraints: bent"]
+
+
+def test_floating_links_start_where_the_file_draws_them() -> None:
+    slide = '<joint name="hinge" type="prismatic"><parent link="base"/><child link="rod"/><origin xyz="1 2 3"/></joint>'
+    loose = '<joint name="f" type="floating"><parent link="rod"/><child link="tip"/><origin xyz="0 0 5"/></joint>'
+    links = '<link name="base"/>' + LINK.format(name="rod") + LINK.format(name="tip")
+    m = dd.read_urdf(f'<robot name="r">{links}{slide}{loose}</robot>')
+    assert m.written.variables["tip.position"].guess == (1.0, 2.0, 8.0)

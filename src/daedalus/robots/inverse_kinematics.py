@@ -22,7 +22,7 @@ from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import read_rotation
 from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.model import Model
-from daedalus.model.names import did_you_mean, listed
+from daedalus.model.names import counted, did_you_mean, listed
 from daedalus.model.system.system import System
 from daedalus.robots.robot import Robot
 
@@ -180,7 +180,15 @@ class _PostureSearch:
                     because="a posture is given by joint coordinates.",
                     remedy=did_you_mean(name, self.names),
                 )
-            q[places] = np.asarray(value, dtype=float).ravel()
+            numbers = np.asarray(value, dtype=float).ravel()
+            if len(numbers) != len(places) or not np.all(np.isfinite(numbers)):
+                raise InputError(
+                    f"The start of {name!r} is not {counted(len(places), 'number')}.",
+                    f"got {value!r}"[:120],
+                    because="a posture has one finite number for each coordinate.",
+                    remedy=f"start={{{name!r}: {0.0 if len(places) == 1 else [0.0] * len(places)}}}",
+                )
+            q[places] = numbers
         return np.clip(self._normalised(q), self.lower, self.upper)
 
     def answer(self, preferred: np.ndarray) -> Posture:

@@ -160,7 +160,12 @@ def built(description: RobotDescription, stops: float | None = None) -> Model:
         elif group.name:
             bodies[group.name] = model._link_body(group.name, group.mass, group.inertia)
     owner = {link: group for group in groups.values() for link in group.poses}
+    drawn = _as_drawn(ordered)
     for joint in moving:
+        if joint.kind == "free":
+            turn, place = drawn[joint.child]
+            model._set_body_start(joint.child, place, turn)
+            continue
         _write_joint(model, joint, owner, bodies)
         if stops is not None and (joint.lower is not None or joint.upper is not None):
             model._stop(joint.name, (joint.lower, joint.upper), stops)
@@ -311,9 +316,6 @@ def _write_joint(
 ) -> None:
     before, behind = owner[joint.parent], owner[joint.child]
     turn, place = before.poses[joint.parent]
-    if joint.kind == "free":
-        _free_start(model, joint)
-        return
     rotation = turn @ joint.rotation
     at = place + turn @ (joint.place + joint.rotation @ joint.at)
     options: dict[str, Any] = {"rotation": rotation}
@@ -356,9 +358,13 @@ def _write_joint(
         model.generalised_force(q, model.friction(f"{joint.name}.friction", rate, kinetic=joint.friction))
 
 
-def _free_start(model: Model, joint: FileJoint) -> None:
-    """A free body starts where the file has it."""
-    model._set_body_start(joint.child, joint.place, joint.rotation)
+def _as_drawn(ordered: Sequence[FileJoint]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Rotation and place of every link in the world with all joints at zero."""
+    poses = {"": (np.eye(3), np.zeros(3))}
+    for joint in ordered:
+        turn, place = poses[joint.parent]
+        poses[joint.child] = (turn @ joint.rotation, place + turn @ joint.place)
+    return poses
 
 
 def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint) -> None:

@@ -197,7 +197,15 @@ class Robot:
         for array, (size,), argument in zip(arrays, ready.sizes, ready.arguments):
             if array.shape[-1:] != (size,) or array.ndim > 2:
                 raise self._misfit(name, argument, array)
-        rows = max(array.shape[0] for array in arrays if array.ndim == 2)
+        counts = {argument: len(array) for argument, array in zip(ready.arguments, arrays) if array.ndim == 2}
+        rows = next((count for count in counts.values() if count != 1), 1)
+        if not set(counts.values()) <= {1, rows}:
+            raise InputError(
+                f"The batches for {name} have different numbers of rows.",
+                ", ".join(f"{argument}: {count}" for argument, count in counts.items()),
+                because="each row is a case of its own, and one row counts for all.",
+                remedy=f"np.tile(..., ({max(counts.values())}, 1))",
+            )
         whole = [np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[-1]))) for array in arrays]
         many = ready.core.evaluate_many(*whole)
         return tuple(

@@ -8,7 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import InputError
 from daedalus.geometry.array_or_symbol import is_symbol
+from daedalus.model.names import counted
 
 
 class RobotControl:
@@ -89,7 +91,17 @@ class RobotControl:
 
     def _law(self, name: str, *given: Any) -> Any:
         if any(is_symbol(x) for x in given):
-            return self._functions[name](*given)
+            function = self._functions[name]
+            for k, value in enumerate(given):
+                size, wanted = value.numel() if is_symbol(value) else np.size(value), function.numel_in(k)
+                if size != wanted:
+                    raise InputError(
+                        f"{function.name_in(k)} of {name} has the wrong size.",
+                        f"got {counted(size, 'number')}, expected {wanted}",
+                        because="each position and velocity has one number.",
+                        remedy=f"ca.SX.zeros({wanted})",
+                    )
+            return function(*given)
         return self._called(name, *given)[0]
 
     def _count(self, letter: str) -> int:
@@ -104,6 +116,6 @@ def _each(value: Any, count: int) -> Any:
     if isinstance(value, (list, tuple)) and is_symbol(value):
         return ca.vertcat(*value)
     if is_symbol(value):
-        return value if value.numel() == count else ca.repmat(value, count, 1)
+        return ca.repmat(value, count, 1) if value.numel() == 1 else value
     array = np.asarray(value, dtype=float)
     return np.full(count, float(array)) if array.ndim == 0 else array
