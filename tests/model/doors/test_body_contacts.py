@@ -36,7 +36,17 @@ def touching(m, b, **law):
     (lambda m, b: m.contact("c", dd.ground), "not a body of this model."),
     (lambda m, b: touching(m, b, friction=-1.0), "The friction of a contact is -1."),
     (lambda m, b: touching(m, b, restitution=2.0), "The restitution of a contact is 2."),
-    (lambda m, b: (b.shape("sphere", size=1.0), m.contact(b, b)), "with itself"),
+    (lambda m, b: (b.shape("sphere", size=1.0), m.contact(b, b)), "Contact 'b_b' pairs 'b' with itself."),
+    (lambda m, b: m.contact(3, b), "pairs something that is not a body."),
+    (lambda m, b: b.shape("box", size=[1, 1, 1], rotation=[0, 0, 0, 0]), "s rotation cannot be read."),
+    (lambda m, b: touching(m, b, stiffness=-1.0), "The stiffness of a contact is -1."),
+    (lambda m, b: touching(m, b, damping=1.0), "A hard contact takes no damping."),
+    (lambda m, b: touching(m, b, stiffness=1e4, restitution=0.5), "A compliant contact takes no restitution."),
+    (lambda m, b: touching(m, b, stiffness=1e4, rolling_friction=0.1), "takes no rolling_friction."),
+    (lambda m, b: touching(m, b, friction=float("nan")), "contains NaN or infinity."),
+    (lambda m, b: (touching(m, b), m.contact(b, dd.ground, name="again")), "is of the same two bodies as 'again'."),
+    (lambda m, b: (touching(m, b, stiffness=1e4), b.shape("sphere", size=0.1)), "comes after the compliant contact"),
+    (lambda m, b: (touching(m, b), m.contact("all"), m.contact("all", stiffness=1e4, name="c")), "of every pair"),
     (lambda m, b: (touching(m, b), m.contact(b, dd.ground)), "There is a contact 'b_ground' already."),
     (lambda m, b: touching(m, b, surface_velocity=[1.0]), "has 1 component"),
     (lambda m, b: dd.ground.shape("plane"), "dd.ground takes no shape."),
@@ -49,7 +59,7 @@ def test_what_is_wrong_is_told(write, text):
     assert "Try:" in str(told.value) or "Because" in str(told.value)
 
 
-def test_boxes_are_compliant_with_round_shapes_only():
+def test_in_space_boxes_are_compliant_with_planes_and_spheres_only():
     m, b = model()
     c = m.body("c", mass=1.0, inertia=[0.1, 0.1, 0.1])
     b.shape("box", size=[1, 1, 1])

@@ -16,10 +16,11 @@ from daedalus.errors import ModelError
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import is_rotation, rot_x, rot_y, rot_z
 from daedalus.model.doors.body import Body, moment
-from daedalus.model.doors.drawing import DrawingDoor, in_space, turned_in_space
+from daedalus.model.doors.compliant_contacts import CompliantContactDoor, taken
+from daedalus.model.doors.drawing import in_space, turned_in_space
 from daedalus.model.doors.joint_kinds import Ground
+from daedalus.model.doors.joints import CONTACT
 from daedalus.model.expressions import column, described
-from daedalus.model.mechanics.compliant_contact import compliant_force
 from daedalus.model.mechanics.contact_shapes import KINDS, LAW, SIZES, BodyContact, ContactShape
 from daedalus.model.names import check_name, counted, did_you_mean, listed
 from daedalus.model.notebook import size_text
@@ -63,7 +64,7 @@ class ModelGround(Ground):
         self._model._add_shape(self, kind, size, at, rotation)
 
 
-class BodyContactDoor(DrawingDoor):
+class BodyContactDoor(CompliantContactDoor):
     """Give bodies shapes, and let them touch."""
 
     @property
@@ -101,7 +102,7 @@ class BodyContactDoor(DrawingDoor):
             expressions of parameters.
         stiffness, damping: of a compliant contact, N/m and N s/m at each point: f = max(0, k d + c d') at the depth d.
             It is solved by the ordinary methods with error control. Friction then grows with the slip speed, up to
-            about 1 mm/s.
+            about 1 mm/s. Give all shapes and joints first. In space, boxes are compliant with planes and spheres only.
         rolling_friction, spinning_friction: lengths r, m: moments up to r times the normal force oppose rolling and
             turning on the spot.
         surface_velocity: of the second body's surface (a conveyor), in the world, m/s.
@@ -121,6 +122,7 @@ class BodyContactDoor(DrawingDoor):
         """
         law = self._contact_law(friction, restitution, rolling_friction, spinning_friction, stiffness, damping)
         compliant = stiffness is not None
+        self._check_kind_of_law(law, compliant)
         if isinstance(a, str) and a == "all" and b is None and "all" not in self.written.mechanics.bodies:
             return self._contact_of_all(name or "contacts", law, surface_velocity, compliant)
         if b is None:
@@ -131,12 +133,13 @@ class BodyContactDoor(DrawingDoor):
                 remedy='m.contact(a, dd.ground), or m.contact("all")',
             )
         label = name or f"{_name(a)}_{_name(b)}"
+        first, second = (self._partner(label, side, CONTACT) for side in (a, b))
         check_name(label, "contact")
-        first, second = self._partner(label, a), self._partner(label, b)
         sign = 1.0
         if isinstance(first, Ground):
             first, second, sign = second, first, -1.0
-        size = self._check_partners(label, first, second)
+        size = self._check_partners(label, first, second, CONTACT)
+        self._check_free_pair(label, first, second)
         bodies = [first] if isinstance(second, Ground) else [first, second]
         for body in bodies:
             self._check_shaped(label, body)  # type: ignore[arg-type]
@@ -163,15 +166,21 @@ class BodyContactDoor(DrawingDoor):
     def _contact_of_all(self, name: str, law: ca.SX, surface_velocity: object, compliant: bool) -> None:
         check_name(name, "contact")
         shaped = {shape.body for shape in self.written.mechanics.shapes.values()} - {""}
-        if surface_velocity is not None or compliant:
-            what = "surface_velocity" if surface_velocity is not None else "stiffness"
+        if surface_velocity is not None:
             raise ModelError(
-                f'm.contact("all") takes no {what}.',
-                because="a moving surface belongs to one of two bodies, and a compliant contact is of one pair.",
-                remedy=f"m.contact(a, b, {what}=...) for each pair",
+                'm.contact("all") takes no surface_velocity.',
+                because="a moving surface belongs to one of two bodies.",
+                remedy="m.contact(a, b, surface_velocity=...) for each pair",
             )
         if name in self.written.mechanics.touching:
-            raise _taken(name)
+            raise taken(name)
+        known = next((c.name for c in self.written.mechanics.touching.values() if c.of_all), None)
+        if known is not None:
+            raise ModelError(
+                f"The contact {known!r} is of every pair already.",
+                because="one law holds between two bodies.",
+                remedy='m.contact(a, b, ...) before or after a hard m.contact("all") for pairs with another law',
+            )
         if not shaped:
             raise ModelError(
                 "No body has a shape.",
@@ -187,8 +196,12 @@ class BodyContactDoor(DrawingDoor):
                 remedy="the same kind of orientation for all bodies that touch",
             )
         self._ground_shape(sizes.pop())
+        law = ca.vertcat(law, ca.SX.zeros(3))
+        if compliant:
+            self._write_all_compliant(name, [body for body in self.written.mechanics.bodies if body in shaped], law)
+            return
         self._changed()
-        self.written.mechanics.touching[name] = BodyContact(name, (), True, ca.vertcat(law, ca.SX.zeros(3)))
+        self.written.mechanics.touching[name] = BodyContact(name, (), True, law)
         for body in self.written.mechanics.bodies:
             if body in shaped:
                 self._join_all(self.written.mechanics.touching[name], body)
@@ -204,7 +217,7 @@ class BodyContactDoor(DrawingDoor):
 
     def _declare_forces(self, name: str, size: int) -> None:
         if f"{name}.force" in self.written.variables:
-            raise _taken(name)
+            raise taken(name)
         turn = (3,) if size == 3 else ()
         for word, shape, unit in (
             ("force", (size,), "N"),
@@ -215,30 +228,6 @@ class BodyContactDoor(DrawingDoor):
             self._check_free(f"{name}.{word}", "contact")
             zero = [0.0] * size if shape == (size,) else [0.0] * 3 if shape else 0.0
             self._declare(make_variable(f"{name}.{word}", "discrete", shape, start=zero, unit=unit))
-
-    def _act_on(self, body: Body, force: ca.SX, torque: ca.SX) -> None:
-        """A force at the centre of mass and a torque, both in the world."""
-        self._add_force(f"{body.name}.position", column(force))
-        if body.orientation is not None:
-            self._add_force(body.attitude, column(body.rotation.T @ torque if body.size == 3 else torque))
-
-    def _write_compliant(self, name: str, first: Body, second: Body | Ground, law: ca.SX) -> None:
-        written = self.written.mechanics
-        own = [s for s in written.shapes.values() if s.body == first.name]
-        other = [s for s in written.shapes.values() if s.body == ("" if isinstance(second, Ground) else second.name)]
-        for word in ("force", "normal"):
-            self._check_free(f"{name}.{word}", "contact")
-        total, press = ca.SX.zeros(first.size), ca.SX(0)
-        for place, force, normal in compliant_force(
-            name, first, own, None if isinstance(second, Ground) else second, other, law
-        ):
-            flat, at = force[: first.size], place[: first.size]
-            total, press = total + flat, press + normal
-            self._act_on(first, flat, moment(at - first.position, flat))
-            if isinstance(second, Body):
-                self._act_on(second, -flat, -moment(at - second.position, flat))
-        self.written.outputs |= {f"{name}.force": total, f"{name}.normal": press}
-        self.written.output_units |= {f"{name}.force": "N", f"{name}.normal": "N"}
 
     # -- shapes ------------------------------------------------------------------------------------------------
 
@@ -262,6 +251,7 @@ class BodyContactDoor(DrawingDoor):
             turn = turn @ ca.SX(ca.DM(rot_y(np.pi / 2)))
         if body is not None and body.orientation is None and (at is not None or rotation is not None):
             body._check_turns("shape beside its centre")
+        self._check_no_formulas_yet(where, "" if body is None else body.name)
         self._changed()
         written = self.written.mechanics
         stem = f"{owner.name} {kind}"
@@ -335,10 +325,10 @@ class BodyContactDoor(DrawingDoor):
         if given.is_scalar() and flat:
             turned: ca.SX = rot_z(given)
             return turned
-        if given.numel() == 4 and not flat:
+        number = self._number(given)
+        if given.numel() == 4 and not flat and (number is None or np.any(number)):
             attitude: ca.SX = rotation_from_quaternion(column(given) / ca.norm_2(column(given)))
             return attitude
-        number = self._number(given)
         if given.shape == (3, 3) and (number is None or is_rotation(number)):
             return given
         raise ModelError(
@@ -387,6 +377,16 @@ class BodyContactDoor(DrawingDoor):
 
     # -- checks ------------------------------------------------------------------------------------------------
 
+    def _check_no_formulas_yet(self, where: str, body: str) -> None:
+        """Refuse a shape that would have no part in a compliant contact of its body."""
+        for contact in self.written.mechanics.touching.values():
+            if contact.compliant and (contact.of_all or body in contact.bodies):
+                raise ModelError(
+                    f"{where} comes after the compliant contact {contact.name!r}.",
+                    because="a compliant contact is a formula of the shapes that there are when it is written.",
+                    remedy="all shapes first, then m.contact(..., stiffness=...)",
+                )
+
     def _check_shaped(self, name: str, body: Body) -> None:
         if not any(shape.body == body.name for shape in self.written.mechanics.shapes.values()):
             raise ModelError(
@@ -429,6 +429,39 @@ class BodyContactDoor(DrawingDoor):
             values.append(expression)
         return ca.vertcat(*values)
 
+    def _check_free_pair(self, label: str, first: Body | Ground, second: Body | Ground) -> None:
+        """Refuse a second law of one pair; that of a pair goes before a hard one of all."""
+        pair = {first.name, "" if isinstance(second, Ground) else second.name}
+        for contact in self.written.mechanics.touching.values():
+            own = set(contact.bodies)
+            of_all = contact.of_all and contact.compliant and pair <= {*own, ""}
+            if contact.name != label and (of_all or (not contact.of_all and pair == own)):
+                names = listed(sorted(repr(body or "ground") for body in pair))
+                raise ModelError(
+                    f"The contact {contact.name!r} is of the same two bodies as {label!r}.",
+                    f"they are {names}",
+                    because="one law holds between two bodies.",
+                    remedy='m.contact(a, b, ...) first, then m.contact("all", stiffness=...)' if of_all
+                    else "one m.contact for each pair",
+                )  # fmt: skip
+
+    def _check_kind_of_law(self, law: ca.SX, compliant: bool) -> None:
+        """Refuse what only the other kind of contact, hard or compliant, knows."""
+        foreign = ("restitution", "rolling_friction", "spinning_friction") if compliant else ("damping",)
+        for word in foreign:
+            value = law[LAW.index(word)]
+            if not value.is_zero():
+                kind = "compliant" if compliant else "hard"
+                raise ModelError(
+                    f"A {kind} contact takes no {word}.",
+                    f"it is {size_text(value) if not value.is_constant() else f'{float(value):g}'}",
+                    because={"damping": "damping acts on the depth of shapes in each other, which needs a stiffness.",
+                             "restitution": "its stiffness and damping decide how a body bounces."}.get(
+                                 word, "only hard contacts have rolling and spinning friction."),
+                    remedy="stiffness=1e5, or restitution= in place of damping" if word == "damping"
+                    else "damping= in place of it" if word == "restitution" else "stiffness=None for a hard contact",
+                )  # fmt: skip
+
     def _surface_slip(self, name: str, velocity: object, size: int) -> ca.SX:
         if velocity is None:
             return ca.SX.zeros(3)
@@ -445,11 +478,3 @@ class BodyContactDoor(DrawingDoor):
 
 def _name(partner: object) -> str:
     return partner if isinstance(partner, str) else getattr(partner, "name", "?")
-
-
-def _taken(name: str) -> ModelError:
-    return ModelError(
-        f"There is a contact {name!r} already.",
-        because="one law holds between two bodies.",
-        remedy="one m.contact for each pair, or a name of its own",
-    )

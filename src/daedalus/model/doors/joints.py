@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -24,6 +24,32 @@ __all__ = ["Ground", "JointDoor", "ground"]
 
 # Joints whose reaction has forces and no torques; hinges of planar bodies are among them.
 FORCES = ("spherical", "distance", "point_on_plane", "rolling")
+
+
+class ConnectionWords(NamedTuple):
+    """How errors call what is between two bodies."""
+
+    what: str
+    verb: str
+    because: str
+    of_two: str
+    remedy: str
+
+
+JOINT = ConnectionWords(
+    "Joint",
+    "joins",
+    "a joint connects two bodies, or a body and the ground.",
+    "a joint constrains the motion of one body relative to another.",
+    'm.joint("{}", kind, dd.ground, body)',
+)
+CONTACT = ConnectionWords(
+    "Contact",
+    "pairs",
+    "a body touches another one, or the ground.",
+    "a body touches another one, or the ground.",
+    'm.contact(body, dd.ground), or m.contact("all")',
+)
 
 
 class JointDoor(TreeDoor):
@@ -93,7 +119,7 @@ class JointDoor(TreeDoor):
         """
         check_name(name, "joint")
         sides = [self._partner(name, partner) for partner in (a, b)]
-        size = self._check_partners(name, *sides)
+        size = self._check_partners(name, sides[0], sides[1])
         given = {
             "at_a": at_a, "at_b": at_b, "axis_a": axis_a, "axis_b": axis_b,
             "rotation": rotation, "length": length, "radius": radius, "start": start, "rate": rate, "limits": limits,
@@ -170,24 +196,24 @@ class JointDoor(TreeDoor):
 
     # -- reading arguments -------------------------------------------------------------------------------------
 
-    def _partner(self, name: str, partner: object) -> Body | Ground:
+    def _partner(self, name: str, partner: object, words: ConnectionWords = JOINT) -> Body | Ground:
         if isinstance(partner, Ground):
             return partner
         if isinstance(partner, str):
             if partner in self.written.mechanics.bodies:
                 return Body(self, self.written.mechanics.bodies[partner])
             raise ModelError(
-                f"Joint {name!r} joins {partner!r}, which is not a body of this model.",
+                f"{words.what} {name!r} {words.verb} {partner!r}, which is not a body of this model.",
                 f"bodies: {', '.join(list(self.written.mechanics.bodies)[:8]) or 'none yet'}",
-                because="a joint connects two bodies, or a body and the ground.",
+                because=words.because,
                 remedy=did_you_mean(partner, self.written.mechanics.bodies),
             )
         if not isinstance(partner, Body):
             raise ModelError(
-                f"Joint {name!r} joins something that is not a body.",
+                f"{words.what} {name!r} {words.verb} something that is not a body.",
                 f"got {described(partner)}",
-                because="a joint connects two bodies, or a body and the ground.",
-                remedy=f'm.joint("{name}", kind, dd.ground, body)',
+                because=words.because,
+                remedy=words.remedy.format(name),
             )
         place = f"{partner.name}.position"
         if partner.name not in self.written.mechanics.bodies or not ca.is_equal(
@@ -201,19 +227,19 @@ class JointDoor(TreeDoor):
             )
         return Body(self, self.written.mechanics.bodies[partner.name])
 
-    def _check_partners(self, name: str, a: Body | Ground, b: Body | Ground) -> int:
+    def _check_partners(self, name: str, a: Body | Ground, b: Body | Ground, words: ConnectionWords = JOINT) -> int:
         bodies = [side for side in (a, b) if isinstance(side, Body)]
         if a.name == b.name or not bodies:
             raise ModelError(
-                f"Joint {name!r} joins {a.name!r} with itself.",
-                because="a joint constrains the motion of one body relative to another.",
+                f"{words.what} {name!r} {words.verb} {a.name!r} with itself.",
+                because=words.of_two,
                 remedy="two different bodies, or a body and dd.ground",
             )
         sizes = {body.size for body in bodies}
         if len(sizes) > 1:
             planar, spatial = sorted(bodies, key=lambda body: body.size)
             raise ModelError(
-                f"Joint {name!r} joins a planar body with one in space.",
+                f"{words.what} {name!r} {words.verb} a planar body with one in space.",
                 f"{planar.name!r} is planar, {spatial.name!r} is not",
                 because="their positions have two and three components.",
                 remedy="the same kind of orientation for both bodies",

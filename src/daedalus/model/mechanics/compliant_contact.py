@@ -6,12 +6,13 @@ At the depth d of a point the normal force is max(0, k d + c d') while d > 0, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import casadi as ca
 
 from daedalus.errors import ModelError
+from daedalus.model.mechanics.compliant_flat_shapes import TINY, FlatShape, pressing
 from daedalus.model.mechanics.contact_shapes import LAW, ContactShape
 
 if TYPE_CHECKING:
@@ -19,27 +20,65 @@ if TYPE_CHECKING:
 
 # The slip speed at which friction has reached 0.7 of its limit, m/s.
 SLOW = 1e-3
-# Squares of lengths below this are not divided by, m².
-TINY = 1e-24
 
 # The place of a point, and the normal towards the first body there, both in the world, and the gap.
 PointOfContact = tuple[ca.SX, ca.SX, ca.SX]
+# A place, the force on the first body there, and the normal force.
+PointForce = tuple[ca.SX, ca.SX, ca.SX]
 
 
 def compliant_force(
     name: str, first: Body, own: list[ContactShape], second: Body | None, other: list[ContactShape], law: ca.SX
-) -> Iterator[tuple[ca.SX, ca.SX, ca.SX]]:
+) -> Iterator[PointForce]:
     """Place, force on the first body and normal force of each point that two bodies may touch at, in space."""
     friction, stiffness, damping = (law[LAW.index(word)] for word in ("friction", "stiffness", "damping"))
+    flat = first.size == 2
+
+    def along(slip: ca.SX, normal: ca.SX, press: ca.SX) -> ca.SX:
+        """Friction against a slip."""
+        own = slip - ca.dot(normal, slip) * normal
+        return -friction * press * own / ca.sqrt(ca.sumsqr(own) + SLOW**2)
+
     for one in own:
         for two in other:
+            if flat and {one.kind, two.kind} <= {"box", "capsule"}:
+                yield from _flat_force(first, one, second, two, law, along)
+                continue
             for place, normal, gap in _points(name, first, one, second, two):
                 slip = _velocity(first, place) - _velocity(second, place) - law[len(LAW) :]
                 depth, closing = -gap, -ca.dot(normal, slip)
                 press = ca.if_else(depth > 0, ca.fmax(0, stiffness * depth + damping * closing), 0)
-                along = slip - ca.dot(normal, slip) * normal
-                push = press * normal - friction * press * along / ca.sqrt(ca.sumsqr(along) + SLOW**2)
-                yield place, push, press
+                yield place, press * normal + along(slip, normal, press), press
+
+
+def _flat_force(
+    first: Body, one: ContactShape, second: Body | None, two: ContactShape, law: ca.SX,
+    along: Callable[[ca.SX, ca.SX, ca.SX], ca.SX],
+) -> Iterator[PointForce]:  # fmt: skip
+    """The force of the potential, and damping and friction at both ends of what presses."""
+    stiffness, damping = (law[LAW.index(word)] for word in ("stiffness", "damping"))
+    found = pressing(_flat_shape(first, one), _flat_shape(second, two), first.position)
+    depth, normal = -found.gap, ca.vertcat(found.normal, 0)
+    elastic = ca.if_else(depth > 0, stiffness * depth, 0)
+    yield ca.vertcat(found.place(first.position), 0), ca.vertcat(elastic * found.slope[:2], 0), ca.SX(0)
+    for end in found.ends(first.position):
+        place = ca.vertcat(end, 0)
+        slip = _velocity(first, place) - _velocity(second, place) - law[len(LAW) :]
+        press = ca.if_else(depth > 0, ca.fmax(0, (stiffness * depth - damping * ca.dot(normal, slip)) / 2), 0)
+        yield place, (press - elastic / 2) * normal + along(slip, normal, press), press
+
+
+def _flat_shape(body: Body | None, shape: ContactShape) -> FlatShape:
+    at, turn = _placed(body, shape)
+    if shape.kind == "box":
+        return FlatShape(at[:2], turn[:2, :2], shape.size[:2], ca.SX(0))
+    axis = turn[:2, 2]
+    across = ca.vertcat(-axis[1], axis[0])
+    return FlatShape(at[:2], ca.horzcat(axis, across), ca.vertcat(shape.size[1], 0), shape.size[0])
+
+
+def _with_article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"
 
 
 def _velocity(body: Body | None, place: ca.SX) -> ca.SX:
@@ -93,9 +132,11 @@ def _points(
     else:
         raise ModelError(
             f"The contact {name!r} cannot be compliant.",
-            f"it is between a {one.kind} and a {two.kind}",
-            because="no single formula gives where corners, edges and faces touch.",
-            remedy="stiffness=None for a hard contact, or spheres and capsules in place of one box",
+            f"it is between {_with_article(one.kind)} and {_with_article(two.kind)}",
+            because="in space, corners, edges and faces take turns, with no formula that is smooth for parallel edges."
+            if "box" in (one.kind, two.kind)
+            else "ellipsoids have a formula beside planes only.",
+            remedy="stiffness=None for a hard contact, or spheres and capsules in place of one of them",
         )
 
 

@@ -132,10 +132,10 @@ class ContactMarch:
         self.rows = ContactRows(request.t0, row)
         self.paradox: PainleveParadox | None = None
         self.overlap = overlap_at_start(bodies, row, lengths.touch)
-        self.located, self.why = is_located(request, bodies.count)
+        self.fixed = request.step if request.step is not None else FIXED * self.fall
+        self.located, self.why = is_located(request, bodies, row, self.fixed * self.speed)
         if bodies.count > FEW and not self.located:
             self.stepper.effort = QUICK
-        self.fixed = request.step if request.step is not None else FIXED * self.fall
         self.crowd: list[float] = []
         self.rise = pull  # the largest acceleration in the step before
         self.modes = ContactModes(bodies, request.t1 - request.t0)

@@ -132,6 +132,9 @@ class TouchingBodies:
                     for two in everyone[k + 1 :]:
                         if frozenset((one or "ground", two)) not in joined:
                             write(one, two, law)
+        for contact in self.book.written.mechanics.touching.values():
+            if contact.compliant and not contact.of_all:
+                write(contact.bodies[0], contact.bodies[1], -1)  # formulas in the equations of motion
         for law, contact in enumerate(self.contacts):
             if not contact.of_all:
                 write(contact.bodies[0], contact.bodies[1], law)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from daedalus.errors import InputError
 from daedalus.model.names import listed
 from daedalus.simulation.run.request import NO_LIMITS, Request
+from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
 # The method's name, and the two ways to run it.
 MOREAU, EVENT_DRIVEN, TIME_STEPPING = "moreau", "event_driven", "time_stepping"
@@ -17,15 +20,40 @@ def way_between_contacts(request: Request) -> Request:
     return request.with_options(method="dop853", limits=NO_LIMITS, stepped=True)
 
 
-def is_located(request: Request, bodies: int) -> tuple[bool, str]:
-    """Whether the contacts of some bodies are located, and why."""
+def is_located(request: Request, bodies: TouchingBodies, x: np.ndarray, reach: float) -> tuple[bool, str]:
+    """Whether the contacts of some bodies are located, and why; reach: gaps at the start that one step may close."""
     if request.method in (EVENT_DRIVEN, TIME_STEPPING):
         return request.method == EVENT_DRIVEN, f"method={request.method!r}"
     if request.step is not None:
         return False, "step= is given"
-    few = bodies <= FEW
-    touch = "body touches" if bodies == 1 else "bodies touch"
-    return few, f"{'only ' if few else ''}{bodies} {touch}"
+    count = bodies.count
+    if count > FEW and are_in_a_row(bodies, x, reach):
+        return True, f"{count} bodies touch in a row, and impacts pass from one to the next"
+    few = count <= FEW
+    touch = "body touches" if count == 1 else "bodies touch"
+    return few, f"{'only ' if few else ''}{count} {touch}"
+
+
+def are_in_a_row(bodies: TouchingBodies, x: np.ndarray, reach: float) -> bool:
+    """Whether bodies nearer than `reach` form rows without loops, at one bouncing point a pair: Newton's cradle.
+
+    An impact travels along such a row pair by pair; solved together, all pairs would throw the first ball back.
+    """
+    if not bodies.world.place(bodies.rows.poses(x), reach, 0.0):
+        return False
+    info = bodies.world.contacts()
+    info = info[np.all(info[:, 4:6] >= 0, axis=1)]
+    pairs, points = np.unique(np.sort(info[:, 4:6].astype(int), axis=1), axis=0, return_counts=True)
+    neighbours = np.bincount(pairs.ravel(), minlength=1)
+    if np.any(points > 1) or neighbours.max(initial=0) != 2 or np.any(bodies.laws[info[:, 1].astype(int), 1] == 0):
+        return False
+    # Rows without loops: as many are left as there are bodies less pairs.
+    row = np.arange(len(neighbours))
+    for one, two in pairs:
+        if row[one] == row[two]:
+            return False
+        row[row == row[one]] = row[two]
+    return True
 
 
 def check_touching(request: Request) -> None:
