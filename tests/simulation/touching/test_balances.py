@@ -27,18 +27,22 @@ def pile(seed, count, restitution):
 
 @pytest.mark.parametrize(("seed", "restitution", "options"), [
     pytest.param(1, 0.0, {"step": 2e-3}, marks=pytest.mark.wide), (2, 0.5, {"step": 2e-3}), (3, 0.3, {"rtol": 1e-4}),
+    pytest.param(5, 0.3, {"rtol": 1e-6}, marks=pytest.mark.wide),
 ])  # fmt: skip
 def test_random_piles_keep_their_balances(seed, restitution, options):
     m = pile(seed, 3, restitution)
     tr = dd.simulate(m, 0.6, **options)
     assert tr.success
     steps = np.diff(tr.time)
+    # Equal steps keep it to rounding. Steps with a tolerance are extrapolated, the forces of their halves are not: these
+    # obey Coulomb's law exactly, and their sum the balance as closely as velocities are known.
+    close = 1e-9 if "step" in options else 50 * options["rtol"]
     for k in range(3):
         # Momentum: gravity, forces of contacts over the steps, and impacts.
         force, impulse = tr[f"b{k}.contact.force"], tr[f"b{k}.contact.impulse"]
         given = np.sum(force[:-1] * steps[:, None], axis=0) + impulse[-1] + [0, 0, -G * 0.6]
         change = tr[f"b{k}.velocity"][-1] - tr[f"b{k}.velocity"][0]
-        assert change == pytest.approx(given, abs=1e-9)
+        assert change == pytest.approx(given, abs=close)
         # Coulomb: |tangential| <= μ N for the sum over all contacts of a body.
         assert np.all(np.linalg.norm(force, axis=1) <= np.sqrt(1 + 0.4**2) * tr[f"b{k}.contact.normal"] + 1e-6)
     energy = tr.stored_energy()
