@@ -226,7 +226,7 @@ class SensitivitySamples:
             "it follows from the states, the inputs and the parameters",
             remedy="a state (for its start value), an input or a parameter",
         )
-        if name in system.outputs:
+        if name in system.outputs and name not in system.places:
             raise follows
         place = system.place(name)
         letter_of = place.letter
