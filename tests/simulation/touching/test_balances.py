@@ -34,8 +34,8 @@ def test_random_piles_keep_their_balances(seed, restitution, options):
     tr = dd.simulate(m, 0.6, **options)
     assert tr.success
     steps = np.diff(tr.time)
-    # Equal steps keep it to rounding. Steps with a tolerance are extrapolated, the forces of their halves are not: these
-    # obey Coulomb's law exactly, and their sum the balance as closely as velocities are known.
+    # Equal steps keep it to rounding. Steps with a tolerance are extrapolated, the forces of their halves are not:
+    # these obey the law of Coulomb exactly, and their sum the balance as closely as velocities are known.
     close = 1e-9 if "step" in options else 50 * options["rtol"]
     for k in range(3):
         # Momentum: gravity, forces of contacts over the steps, and impacts.
