@@ -84,7 +84,7 @@ def _pressed(points: list[PointForce]) -> ca.SX:
 
 
 def taken(name: str) -> ModelError:
-    """What a second law of one name is told."""
+    """The error for a second law between the same pair."""
     return ModelError(
         f"There is a contact {name!r} already.",
         because="one law holds between two bodies.",
