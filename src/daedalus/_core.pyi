@@ -14,6 +14,7 @@ instruction_set: str
 shared_numbers: dict[str, float]
 quantile_numbers: dict[str, Any]
 philox_numbers: dict[str, Any]
+bridge_numbers: tuple[tuple[float, ...], tuple[float, ...]]
 logarithm_numbers: tuple[float, ...]
 foretelling: tuple[float, ...]
 looks_at_defect: tuple[float, ...]
@@ -687,8 +688,9 @@ class IntervalFactors:
 def interval_factors(
     block: ArrayLike, tails: ArrayLike, ends: ArrayLike, sizes: ArrayLike, inner: int
 ) -> IntervalFactors | None: ...
-def wiener_increments(
-    seeds: np.ndarray, stream: int, unit: float, top: int, level: int, first: int, out: Array
+def wiener_increments(seeds: np.ndarray, stream: int, level: int, factors: Array, first: int, out: Array) -> None: ...
+def wiener_points(
+    seeds: np.ndarray, stream: int, level: int, factors: Array, nodes: np.ndarray, out: Array
 ) -> None: ...
 def normal_numbers(seeds: np.ndarray, stream: int, level: int, first: int, out: Array) -> None: ...
 def evaluate_dense(starts: ArrayLike, ends: ArrayLike, coefficients: ArrayLike, times: ArrayLike) -> Array: ...

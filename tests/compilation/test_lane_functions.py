@@ -317,12 +317,12 @@ def test_products_in_sums_are_fused_with_their_signs(formula, operations):
 
 def test_normal_numbers_on_lanes_have_the_bits_of_the_core():
     """Words of the core's places, by Philox and the quantile on lanes of every width; and words far in the tails."""
-    from daedalus.simulation.noise.noise_signals import normals, stream_of
+    from daedalus.simulation.noise.wiener_path import normals, stream_of
 
     stream = np.array(stream_of("w"), np.uint64).astype(np.int64)
     places = np.arange(-200, 200) + 2**62
     for level, seed in ((0, 0), (-7, 3), (60, 2**52 + 1)):
-        expected = normals([seed], "w", level % 2**64 if level >= 0 else level, -200, 400)[0]
+        expected = normals([seed], "w", level, -200, 400)[0]
 
         def number(w, a, k, level=level, seed=seed):
             counter = w.integer("add", w.integer("lshr", w.as_int(a), w.whole_num(2)), w.whole_num(1))

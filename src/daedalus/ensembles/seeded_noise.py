@@ -18,7 +18,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable, make_variable
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.noise.ito_drift import with_ito_drift
-from daedalus.simulation.noise.noise_signals import NoisePath, noise_law, noise_paths
+from daedalus.simulation.noise.noise_signals import DrawingLaw, NoisePath, noise_law, noise_paths
 from daedalus.simulation.noise.noisy_run import undriven_noises
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
 from daedalus.simulation.run.request import LIMITS, Request, checked_numbers
@@ -45,28 +45,29 @@ class SeededNoise:
         paths = {tuple(system.place(name).positions.tolist()): path for name, path in self.paths(seed).items()}
         return drive._replace(tables=tuple((paths.get(slots, table), slots) for table, slots in drive.tables))
 
-    def drawn(
-        self, drive: Drive, stops: np.ndarray, segments: np.ndarray
-    ) -> tuple[tuple[int, ...], int, list[np.ndarray]]:
-        """What kernels draw: the tabled inputs that are noise, how long a chain changes, and the law of each.
+    def drawn(self, drive: Drive, stops: np.ndarray, segments: np.ndarray) -> tuple[tuple[int, ...], list[DrawingLaw]]:
+        """What kernels draw: the tabled inputs that are noise, and the law of each.
 
-        In the tables of a noise, the number of the cell of every interval takes the place of the base.
+        In the tables of a noise, the number of the cell of every interval takes the place of the base; or the node that
+        it ends at does, and the one that it begins at takes the place of the rise.
         """
         middles = 0.5 * (np.array([self.t0, *stops[:-1]]) + stops)
-        columns, laws, kept, column = list[int](), list[np.ndarray](), 0, 0
+        columns, laws, column = list[int](), list[DrawingLaw](), 0
         variables = iter(self.noises)
         for table, slots in drive.tables:
             if isinstance(table, NoisePath):
                 variable = next(variables)
                 for k in range(len(slots)):
                     law = noise_law(variable, k, self.t0, self.t1, self.step)
-                    inside = np.searchsorted(table.times, middles, side="right") - 1
-                    segments[:, 2 * (column + k)] = law.first + inside
+                    inside, place = np.searchsorted(table.times, middles, side="right") - 1, 2 * (column + k)
+                    if law.nodes is None:
+                        segments[:, place] = law.first + inside
+                    else:
+                        segments[:, place], segments[:, place + 1] = law.nodes[inside + 1], law.nodes[inside]
                     columns.append(column + k)
-                    laws.append(law.numbers)
-                    kept = max(kept, law.kept)
+                    laws.append(law)
             column += len(slots)
-        return tuple(columns), kept, laws
+        return tuple(columns), laws
 
 
 def seeded(
@@ -105,7 +106,7 @@ def _seed_column(system: System, over: Any) -> Any:
 
 
 def _step(request: Request, noises: tuple[Variable, ...], seed: int) -> float | None:
-    """The step that white noise is held over: the one given, or that of a run whose steps were halved."""
+    """The step that white noise is held over: the one given, or that which a run found."""
     white = any(variable.noise is not None and variable.noise.is_white for variable in noises)
     if request.step is not None or not white:
         return request.step

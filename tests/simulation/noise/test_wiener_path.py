@@ -10,7 +10,7 @@ from rings import examples
 from scipy import stats
 from scipy.special import ndtri
 
-from daedalus.simulation.noise.noise_signals import increments, normals, stream_of
+from daedalus.simulation.noise.wiener_path import increments, normals, stream_of
 
 
 @pytest.mark.parametrize(("seed", "level", "first"), [(0, 0, 0), (7, 3, -5), (2**64 - 1, -16, 10**12 + 1)])
@@ -24,13 +24,50 @@ def test_numbers_are_quantiles_of_numpys_words(seed, level, first):
 
 
 @settings(max_examples=examples(50), deadline=None)
-@given(st.integers(0, 2**64 - 1), st.floats(1e-9, 1e6), st.integers(-(10**6), 10**6), st.integers(1, 4))
-@pytest.mark.parametrize("halvings", [1, 3])
-def test_a_path_does_not_depend_on_the_step(halvings, seed, step, first, count):
+@given(
+    st.integers(0, 2**64 - 1), st.integers(1, 9999), st.integers(-9, 3), st.integers(-(10**6), 10**6), st.integers(1, 4)
+)  # fmt: skip
+@pytest.mark.parametrize("shorter", [2, 5, 8, 40])
+def test_a_path_does_not_depend_on_decimal_steps(shorter, seed, digits, exponent, first, count):
+    """The same values to rounding, which is that of the path itself."""
+    step = float(f"{digits}e{exponent}")
     whole = increments([seed], "w", step, first, count)[0]
-    parts = 2**halvings
-    fine = increments([seed], "w", step / parts, first * parts, count * parts)[0]
-    assert fine.reshape(count, parts).sum(axis=1) == pytest.approx(whole, abs=1e-9 * math.sqrt(step))
+    fine = increments([seed], "w", step / shorter, first * shorter, count * shorter)[0]
+    rounding = 1e-12 * math.sqrt((abs(first) + count) * step)
+    assert fine.reshape(count, shorter).sum(axis=1) == pytest.approx(whole, abs=rounding)
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(st.integers(0, 2**64 - 1), st.floats(1e-9, 1e6), st.integers(-1000, 1000), st.integers(1, 4))
+@pytest.mark.parametrize("shorter", [2, 3, 7])
+def test_a_path_hardly_depends_on_any_steps(shorter, seed, step, first, count):
+    """Ends of steps move to nodes: by half of 10^-6 steps on both sides, five standard deviations of the path there."""
+    whole = increments([seed], "w", step, first, count)[0]
+    fine = increments([seed], "w", step / shorter, first * shorter, count * shorter)[0]
+    assert fine.reshape(count, shorter).sum(axis=1) == pytest.approx(whole, abs=6 * math.sqrt(2e-6 * step))
+
+
+@pytest.mark.parametrize("step", [0.5, 0.3, 1 / 3, 2.0**-7])
+@pytest.mark.parametrize("first", [0, -40, 10**5])
+def test_increments_of_any_step_are_normal_and_independent(step, first):
+    """Also across zero, where the tree has its root, and beside the ends of its longer cells."""
+    many = increments(np.arange(1500), "w", step, first, 80) / math.sqrt(step)
+    assert stats.kstest(many.ravel(), "norm").pvalue > 1e-4
+    correlations = np.corrcoef(many.T) - np.eye(80)
+    assert np.abs(correlations).max() < 5.5 / math.sqrt(len(many))
+    assert many.var(axis=0) == pytest.approx(np.ones(80), abs=5.5 * math.sqrt(2 / len(many)))
+    assert np.var(many.sum(axis=1) / math.sqrt(80)) == pytest.approx(1, abs=5 * math.sqrt(2 / len(many)))
+
+
+def test_values_inside_a_step_are_those_of_a_bridge():
+    """Given the increment over a step, the value at a share s of it has the mean s ΔW and the variance s (1 - s) h."""
+    for share, parts in ((0.5, 2), (0.2, 5), (0.3, 10), (1 / 3, 3)):
+        seeds, step = np.arange(6000), 0.07
+        fine = increments(seeds, "w", step / parts, 11 * parts, parts)
+        whole, inside = fine.sum(axis=1), fine[:, : round(share * parts)].sum(axis=1)
+        bridge = (inside - share * whole) / math.sqrt(share * (1 - share) * step)
+        assert stats.kstest(bridge, "norm").pvalue > 1e-3
+        assert abs(np.corrcoef(bridge, whole)[0, 1]) < 4.5 / math.sqrt(len(seeds))
 
 
 @settings(max_examples=examples(50), deadline=None)

@@ -15,16 +15,36 @@ namespace {
 using Seeds = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void increments(Seeds seeds, std::uint64_t stream, double unit, std::int64_t top, std::int64_t level, std::int64_t first,
-                Rows out) {
-    if (out.shape(0) != seeds.shape(0) || top > level) throw nb::value_error("one row a seed, and a level below the top");
+using Factors = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Nodes = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+WienerPath::TimeLevel level_of(std::int64_t level, const Factors& factors) {
+    if (factors.shape(0) == 0) throw nb::value_error("a level has the factor of its longest cells");
+    return {level, {factors.data(), factors.shape(0)}};
+}
+
+void increments(Seeds seeds, std::uint64_t stream, std::int64_t level, Factors factors, std::int64_t first, Rows out) {
+    if (out.shape(0) != seeds.shape(0)) throw nb::value_error("one row a seed");
     const std::size_t count = out.shape(1);
+    const WienerPath::TimeLevel tree = level_of(level, factors);
     if (count == 0) return;
     const LockReleased free;
     WienerPath path(stream);
     for (std::size_t k = 0; k < seeds.shape(0); ++k) {
         path.choose(seeds.data()[k]);
-        path.increments(unit, top, level, first, count, out.data() + k * count);
+        path.increments(tree, first, count, out.data() + k * count);
+    }
+}
+
+void points(Seeds seeds, std::uint64_t stream, std::int64_t level, Factors factors, Nodes nodes, Rows out) {
+    if (out.shape(0) != seeds.shape(0) || out.shape(1) != nodes.shape(0)) throw nb::value_error("one row a seed");
+    const std::size_t count = out.shape(1);
+    const WienerPath::TimeLevel tree = level_of(level, factors);
+    const LockReleased free;
+    WienerPath path(stream);
+    for (std::size_t k = 0; k < seeds.shape(0); ++k) {
+        path.choose(seeds.data()[k]);
+        path.points(tree, {nodes.data(), count}, out.data() + k * count);
     }
 }
 
@@ -57,6 +77,7 @@ void bind_numbers_of_noise(nb::module_& module) {
     philox["steps"] = nb::make_tuple(Philox::SEED_STEP, Philox::STREAM_STEP);
     philox["rounds"] = Philox::ROUNDS;
     philox["origin"] = WienerPath::ORIGIN;
+    module.attr("bridge_numbers") = nb::make_tuple(as_tuple(WienerPath::SHARES), as_tuple(WienerPath::SPREADS));
     module.attr("quantile_numbers") = quantiles;
     module.attr("philox_numbers") = philox;
     module.attr("logarithm_numbers") = as_tuple(LOGARITHM);
@@ -66,8 +87,10 @@ void bind_numbers_of_noise(nb::module_& module) {
 
 void bind_noise(nb::module_& module) {
     bind_numbers_of_noise(module);
-    module.def("wiener_increments", &increments, nb::arg("seeds"), nb::arg("stream"), nb::arg("unit"), nb::arg("top"),
-               nb::arg("level"), nb::arg("first"), nb::arg("out"), "Increments over equal cells, one row a seed.");
+    module.def("wiener_increments", &increments, nb::arg("seeds"), nb::arg("stream"), nb::arg("level"),
+               nb::arg("factors"), nb::arg("first"), nb::arg("out"), "Increments over cells of a level, one row a seed.");
+    module.def("wiener_points", &points, nb::arg("seeds"), nb::arg("stream"), nb::arg("level"), nb::arg("factors"),
+               nb::arg("nodes"), nb::arg("out"), "The path at the beginnings of cells of a level, one row a seed.");
     module.def("normal_numbers", &normals, nb::arg("seeds"), nb::arg("stream"), nb::arg("level"), nb::arg("first"),
                nb::arg("out"), "Standard normal numbers by their place, one row a seed.");
 }

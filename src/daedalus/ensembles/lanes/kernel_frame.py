@@ -61,7 +61,7 @@ class KernelFrame:
         self.ended, self.active, self.fresh = (w.cell(w.truth) for _ in range(3))
         (self._event,) = self.cells(1)
         noises = model.noises
-        self._noises = [] if noises is None else [NoiseState(w, noises.kept) for _ in noises.columns]
+        self._noises = [] if noises is None else [NoiseState(w, noises, k) for k in range(len(noises.columns))]
         self._next = w.cell("i64")
 
     def cells(self, count: int, value: float = 0.0) -> list[Cell]:
@@ -289,17 +289,21 @@ class KernelFrame:
         self._draw(mask, first)
 
     def _draw(self, mask: Word, first: bool) -> None:
-        """Lanes of a mask draw their noise: a table has the number of its cell."""
+        """Lanes of a mask draw their noise: a table has the number of its cell, or the nodes behind and before it."""
         w, noises = self.w, self.model.noises
         if noises is None:
             return
         seed = w.put(f"fptosi {w.real} {self.constants[self.model.inputs + noises.seed].now} to {w.whole}")
         for state, column, begin in zip(self._noises, noises.columns, noises.numbers):
-            base = self.bases[column]
-            cell = w.put(f"fptosi {w.real} {base.now} to {w.whole}")
+            base, rise = self.bases[column], self.rises[column]
             numbers = w.put(f"getelementptr double, ptr %settings, i64 {len(SETTINGS) + len(self.atol) + begin}")
             fresh = mask if first else self.no_lane()
-            base.set_where(mask, state.drawn(numbers, cell, seed, mask, fresh, rare=first))
+            if state.by_nodes:
+                ends = rise.now, base.now
+                base.set_where(mask, state.between(numbers, ends, seed, mask, fresh, rare=first))
+                rise.set(w.num(0.0))
+            else:
+                base.set_where(mask, state.drawn(numbers, base.now, seed, mask, fresh, rare=first))
 
     def pass_stop(self, mask: Word) -> Word:
         """Lanes of a mask leave their interval: the last one ends their case; which of them enter another."""

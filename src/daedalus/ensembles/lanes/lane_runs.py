@@ -19,7 +19,7 @@ from daedalus.ensembles.cases import Cases
 from daedalus.ensembles.derivatives.tangent_starts import TangentStarts
 from daedalus.ensembles.lanes.case_numbers import CaseNumbers, LaterNumbers, case_numbers, whole_numbers
 from daedalus.ensembles.lanes.consistent_starts import ConsistentStarts
-from daedalus.ensembles.lanes.drawn_noise import DrawnNoise
+from daedalus.ensembles.lanes.drawn_noise import drawn_noise
 from daedalus.ensembles.lanes.events.lane_events import lane_events, why_no_lane_events
 from daedalus.ensembles.lanes.explicit_kernel import explicit_kernel
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers, explicit_numbers
@@ -252,11 +252,11 @@ def _on_lanes(
     assert not shared.size or len(shared) == model.own, "a kernel reads as many numbers as there are"
     settings = _settings_of(road)
     if noise is not None:
-        columns, kept, laws = noise.drawn(road.drive, stops, segments)
-        edges = np.cumsum([0, *(len(law) for law in laws)])
+        columns, laws = noise.drawn(road.drive, stops, segments)
+        edges = np.cumsum([0, *(len(law.numbers) for law in laws)])
         place = int(road.system.place(SEED).positions[0])
-        model = replace(model, noises=DrawnNoise(columns, place, kept, tuple(edges[:-1].tolist())))
-        settings = np.concatenate([settings, *laws])
+        model = replace(model, noises=drawn_noise(columns, place, laws, edges[:-1].tolist()))
+        settings = np.concatenate([settings, *(law.numbers for law in laws)])
     return LaneRuns(
         model, numbers, method, watch, lane_width(), shared, cases, times, stops, segments, settings, starts, stiff
     )

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from daedalus import _core
 from daedalus.errors import InputError
 from daedalus.model.names import element_label
 from daedalus.model.signals import Signal
 from daedalus.model.variables import Variable
+from daedalus.simulation.noise.wiener_path import LONGEST, TimeTree, increments, normals, stream_of, tree_of
 
 # A run holds at most this many values of a noise.
 MOST_VALUES = 50_000_000
 # A time this close to the beginning of a cell, in cells, is there.
 AT = 1e-9
-# The cells that are drawn first are this many doublings longer than a unit of time: longer than any run.
-TOP = 48
 # A level of the tree that no cell has: the values of sampled noise.
 SAMPLED = 2**32
+# A law begins with so many numbers.
+WORDS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +56,12 @@ def noise_paths(
 def cells(t0: float, t1: float, period: float, name: str) -> tuple[int, int]:
     """The cells of a length that a span meets: from the first to the one behind the last."""
     first, last = t0 / period, t1 / period
+    if max(abs(t0), abs(t1)) >= 10.0**LONGEST:
+        raise InputError(
+            f"The noise {name} would be drawn at t = {t0 if abs(t0) > abs(t1) else t1:.2g} s.",
+            because=f"its path begins at 0 s and ends at 1e{LONGEST} s.",
+            remedy="times that are counted from the beginning of the run",
+        )
     if not last - first < MOST_VALUES:
         raise InputError(
             f"The noise {name} would take {last - first:.2g} values.",
@@ -83,78 +89,37 @@ def noise_values(
 
 
 class DrawingLaw(NamedTuple):
-    """What a kernel draws an element of a noise with: its first cell, how long a chain changes, and its numbers."""
+    """What a kernel draws an element of a noise with: its cells or their ends, how many cuts change, and numbers.
+
+    Without nodes, each cell is one of the tree, numbered from `first` on.
+    """
 
     first: int
+    nodes: np.ndarray | None
     kept: int
     numbers: np.ndarray
 
+    @property
+    def depth(self) -> int:
+        """The length of the chain above a cell."""
+        return len(self.numbers) - WORDS - 1
+
 
 def noise_law(variable: Variable, k: int, t0: float, t1: float, step: float | None) -> DrawingLaw:
-    """How a kernel draws an element of a noise over a span: chains of cells that halve those above them."""
+    """How a kernel draws an element of a noise over a span: chains of cells that are cut from those above them."""
     law = variable.noise
     assert law is not None
     period = law.every or float(step or 0.0)
     first, last = cells(t0, t1, period, variable.name)
     label, spread = element_label(variable.name, variable.shape, k), math.sqrt(law.spread[k])
-    unit, level, top = _tree(period) if law.is_white else (1.0, SAMPLED, SAMPLED)
-    depth = level - top
-    lengths = [math.ldexp(unit, s + 1 - level) for s in range(depth)]
-    factors = [*(0.5 * math.sqrt(length) for length in lengths), math.sqrt(math.ldexp(unit, -top))]
-    if not law.is_white:
-        factors, period = [1.0], 1.0
-    whole = np.array([stream_of(label), level % 2**64, depth], dtype=np.uint64).view(float)
-    changing = (first ^ (last - 1)).bit_length() if (first < 0) == (last - 1 < 0) else depth
-    return DrawingLaw(first, min(changing, depth), np.concatenate([whole, [spread / period], factors]))
-
-
-# The path of a Wiener process, the same for every step that it is read with.
-#
-# Normal numbers are drawn by their place, with Philox, a generator without a state (J. K. Salmon et al., Parallel
-# random numbers: as easy as 1, 2, 3, SC 2011). The increments over long cells of time are drawn first; a cell is halved
-# by Lévy's bridge: given its increment, the value in the middle is normal around the mean of the ends, with a quarter
-# of the cell's length as variance. So the path over cells of half the length runs through the same points. The cells
-# begin at the time zero, wherever a run begins: two joined runs meet the same noise as one.
-
-
-def increments(seeds: Sequence[int] | np.ndarray, label: str, step: float, first: int, count: int) -> np.ndarray:
-    """The increments of paths of unit intensity over the cells first, first + 1, … of a length, one row a seed.
-
-    Example
-    -------
-    >>> fine, whole = increments([1], "w", 0.005, 6, 4), increments([1], "w", 0.01, 3, 2)
-    >>> bool(np.allclose(fine.reshape(2, 2).sum(axis=1), whole))
-    True
-    """
-    found = np.empty((len(seeds), count))
-    unit, level, top = _tree(step)
-    _core.wiener_increments(_words(seeds), stream_of(label), unit, top, level, first, found)
-    return found
-
-
-def _tree(step: float) -> tuple[float, int, int]:
-    """The unit, the level and the level of the longest cells: step = unit / 2^level, unit in [1, 2)."""
-    share, exponent = math.frexp(step)
-    return 2 * share, 1 - exponent, min(-TOP, 1 - exponent)
-
-
-def normals(seeds: Sequence[int] | np.ndarray, label: str, level: int, first: int, count: int) -> np.ndarray:
-    """Standard normal numbers by their place: of a seed, a name, a level and indices; one row a seed.
-
-    Example
-    -------
-    >>> bool(np.array_equal(normals([1], "w", 0, 5, 10)[0, 2:], normals([1], "w", 0, 7, 8)[0]))
-    True
-    """
-    found = np.empty((len(seeds), count))
-    _core.normal_numbers(_words(seeds), stream_of(label), level, first, found)
-    return found
-
-
-def stream_of(label: str) -> int:
-    """The number that stands for a name: another noise of the model does not change this one."""
-    return int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
-
-
-def _words(seeds: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(seeds, dtype=np.uint64)
+    if law.is_white:
+        tree = tree_of(period, max(abs(first), abs(last)) * period)
+    else:
+        tree, period = TimeTree(SAMPLED, Fraction(1), np.ones(1)), 1.0
+    nodes = None if tree.is_cell else tree.nodes(np.arange(first, last + 1))
+    ends = (first, last - 1) if nodes is None else tuple(int(n) - (n < 0) for n in (nodes[0], nodes[-1]))
+    changes = [one != other for one, other in zip(*map(tree.above, ends))]
+    # As many as WORDS, with the spread.
+    whole = np.array([stream_of(label), tree.level % 2**64, len(tree.factors) - 1], dtype=np.uint64).view(float)
+    kept = min(sum(changes), len(tree.factors) - 1)
+    return DrawingLaw(first, nodes, kept, np.concatenate([whole, [spread / period], tree.factors]))

@@ -1,7 +1,8 @@
 """A run of a model with noise: the noise is drawn and held over short steps, and the equations are solved with it.
 
 For noise that is added, and for one source of noise of any kind, the path converges with order one in the step. With
-`step=` that step is taken. Without it, steps are halved along the same path until that no longer changes the states.
+`step=` that step is taken. Without it, steps become shorter along the same path (1, 0.5, 0.2, 0.1, …) until that no
+longer changes the states.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from daedalus.simulation.run.request import Request, checked_numbers
 FIRST_STEPS, MOST_STEPS = 128, 2**18
 # Halving the step may change the path by this share of its size, whatever rtol says: steps go with its inverse.
 LARGEST_CHANGE = 1e-3
+# Steps that differ by this share are one.
+ROUNDED = 1e-9
 
 Run = Callable[[Request], Trajectory]
 
@@ -106,15 +109,16 @@ class _NoisyRuns:
         return np.array([t0, *inner[(inner > t0) & (inner < t1)], t1])
 
     def refined(self) -> Trajectory:
-        """The run whose steps are so short that halving them changes nothing that counts."""
+        """The run whose steps are so short that shorter ones change nothing that counts."""
         t0, t1 = self.request.t0, self.request.t1
-        step = 2.0 ** math.floor(math.log2((t1 - t0) / FIRST_STEPS))
+        step = _round_step((t1 - t0) / FIRST_STEPS)
         wanted = max(float(self.request.rtol), LARGEST_CHANGE)
         before = self.trajectory(step, compared=True)
         while True:
-            after = self.trajectory(step / 2, compared=True)
+            step = _round_step(step / 2)
+            after = self.trajectory(step, compared=True)
             change = _change(before, after, t0)
-            step, before = step / 2, after
+            before = after
             if not after.success or change <= wanted or (t1 - t0) / step >= MOST_STEPS:
                 asked = after if self.request.save_at is None else self.trajectory(step)
                 return self.told(asked, step, change, wanted)
@@ -133,6 +137,12 @@ class _NoisyRuns:
         kept = [one for one in first.outcome.records if not (white and isinstance(one, LongOscillation))]
         noted = first.remade(first.status, replace(first.outcome, records=(*kept, record)))
         return joined([noted, *rest]) if rest else noted
+
+
+def _round_step(most: float) -> float:
+    """The longest step of 1, 2 or 5 times a power of ten up to a length: its ends are met at once."""
+    exponent = math.floor(math.log10(most) + ROUNDED)
+    return next(step for digit in (5, 2, 1) if (step := float(f"{digit}e{exponent}")) <= most * (1 + ROUNDED))
 
 
 def _change(before: Trajectory, after: Trajectory, t0: float) -> float:

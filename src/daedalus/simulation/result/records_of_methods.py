@@ -324,12 +324,12 @@ class SizesOfParts(Record):
 
 @dataclass(frozen=True)
 class NoiseDrawn(Record):
-    """The noise of a run: its seed, the step that white noise is held over, and what halving that step changed.
+    """The noise of a run: its seed, the step that white noise is held over, and what shortening to that step changed.
 
     >>> print(NoiseDrawn(("w",), (), 3, 0.01))
     the noise w is drawn with seed 3 and held over steps of 0.01 s
-    >>> print(NoiseDrawn(("w",), (), 3, 0.0078125, True, 4e-4, 1e-3))  # doctest: +NORMALIZE_WHITESPACE
-    the noise w is drawn with seed 3 and held over steps of 0.0078125 s; Itô's drift is added; halving the step to this
+    >>> print(NoiseDrawn(("w",), (), 3, 0.005, True, 4e-4, 1e-3))  # doctest: +NORMALIZE_WHITESPACE
+    the noise w is drawn with seed 3 and held over steps of 0.005 s; Itô's drift is added; shortening the step to this
     one changed the states by 0.0004 of their sizes
     """
 
@@ -353,7 +353,7 @@ class NoiseDrawn(Record):
         if not self.commutes:
             told += "; the order of pushes of different noises matters, so the error falls with the root of the step"
         if self.change is not None and self.wanted is not None:
-            told += f"; halving the step to this one changed the states by {self.change:.2g} of their sizes"
+            told += f"; shortening the step to this one changed the states by {self.change:.2g} of their sizes"
             if not self.change <= self.wanted:
                 told += f", which is more than {self.wanted:g}: compare runs with shorter steps"
         return told
