@@ -326,6 +326,23 @@ def test_other_rooms_read_the_public_record_of_a_run():
     assert not wrong
 
 
+def test_private_names_are_read_in_the_room_that_gives_them():
+    """What a room reads of another one's objects has a name without an underscore, and a sentence."""
+    given, reads = defaultdict(set), defaultdict(set)
+    named_tuples = {"_replace", "_fields", "_make", "_asdict", "_value_", "_exit", "_getframe"}
+    gives = re.compile(r'def (_\w+)|self\.(_\w+)(?=[^=\n]* = |:)|^ *(_[a-z]\w*)(?=:| = )|"(_[a-z]\w*)"', re.MULTILINE)
+    for path in source_files():
+        room, text = path.relative_to(PACKAGE).parts[0], read(path).text
+        for name in {name for names in gives.findall(text) for name in names}:
+            given[name].add(room)
+        for owner, name in set(re.findall(r"\b(\w+)\)?\.(_[a-z]\w*)", text)):
+            if owner not in ("self", "cls", "_core", "daedalus") and name not in named_tuples:
+                reads[name].add((room, f"{path.relative_to(PACKAGE)}: {owner}.{name}"))
+    assert not [
+        line for name, lines in reads.items() for room, line in lines if given[name] and room not in given[name]
+    ]
+
+
 def test_what_happens_at_a_switch_is_decided_by_the_run():
     """Other rooms read the transitions of a run, and take no limits from it to decide by again."""
     limits = re.compile(

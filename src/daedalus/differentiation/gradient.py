@@ -62,6 +62,11 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         self.checkpoints = len(segments)
         self.method, self.reason = case.settings.method, str(case.settings.reason)
 
+    @property
+    def system(self) -> System:
+        """The system that was run."""
+        return self._case.system
+
     def _flat(self, letter: str) -> np.ndarray:
         return self._columns[self._directions.columns(letter)].copy()
 
@@ -85,13 +90,13 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
 
     def __getitem__(self, name: str) -> float | np.ndarray:
         """The derivative by a state's start value, an input or a parameter."""
-        d, place = self._directions, self._case.system.place(name)
+        d, place = self._directions, self.system.place(name)
         letter = place.letter or "z"
         members = getattr(d, letter) if letter in WORDS else ()
         if not members or not np.isin(place.positions, members).all():
             raise InputError(
                 f"{name} was not varied.",
-                f"the gradient is by {', '.join(d.labels(self._case.system)[:8])}",
+                f"the gradient is by {', '.join(d.labels(self.system)[:8])}",
                 remedy=f'wrt=(..., "{name}")',
             )
         first, among = d.columns(letter).start, np.searchsorted(members, place.positions)
@@ -102,7 +107,7 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         return float(shaped[0]) if place.shape == () else shaped[0]
 
     def __iter__(self) -> Iterator[str]:
-        d, system = self._directions, self._case.system
+        d, system = self._directions, self.system
         for letter in ("x", "u", "p"):
             members = set(getattr(d, letter))
             for name, place in system.places.items():
@@ -118,7 +123,7 @@ class Gradient(Mapping[str, "float | np.ndarray"]):
         return gradient_card(self)
 
     def __repr__(self) -> str:
-        entries = list(zip(self._directions.labels(self._case.system), self._columns))
+        entries = list(zip(self._directions.labels(self.system), self._columns))
         shown = ", ".join(f"{name}: {value:.6g}" for name, value in entries[:6])
         return f"Gradient({self.value:.6g}; {shown}{', …' if len(entries) > 6 else ''})"
 

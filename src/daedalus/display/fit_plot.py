@@ -20,7 +20,7 @@ def plot_fit(fit: Fit, ax: Any = None) -> Any:
     """Draw the samples as points, the model as lines with a band of the noise, and residuals in panels below."""
     import matplotlib.pyplot as plt
 
-    problem = fit._problem
+    problem = fit.problem
     names = list(problem.sigma)
     below: list[Any] = [None] * len(names)
     if ax is not None:
@@ -43,9 +43,9 @@ def plot_fit(fit: Fit, ax: Any = None) -> Any:
 
 
 def _draw_name(fit: Fit, name: str, panel: Any, rest: Any) -> None:
-    problem, drawn = fit._problem, 0
+    problem, drawn = fit.problem, 0
     several = sum(name in one.measured for one in problem.experiments) > 1
-    for k, (one, curves) in enumerate(zip(problem.experiments, problem.curves(fit._theta))):
+    for k, (one, curves) in enumerate(zip(problem.experiments, fit.curves)):
         if name not in one.measured:
             continue
         measured = np.reshape(one.measured[name], (len(one.times), -1))
@@ -88,7 +88,7 @@ def plot_residuals(fit: Fit, ax: Any = None) -> Any:
         panels = np.reshape(ax, (len(names), 2))
     for name, (over_time, quantiles) in zip(names, panels):
         every: list[np.ndarray] = []
-        for k, (one, rows) in enumerate(zip(fit._problem.experiments, fit.residuals)):
+        for k, (one, rows) in enumerate(zip(fit.problem.experiments, fit.residuals)):
             if name in rows:
                 shares = rows[name] / fit.noise[name]
                 over_time.plot(one.times, shares, ".", color=COLOURS[k % len(COLOURS)], label=f"experiment {k}")

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.differentiation.sensitivities import sensitivities
 from daedalus.errors import InputError
 from daedalus.estimation.sample_times import CRITERIA, SampleSearch
@@ -227,7 +226,7 @@ class _Question:
         at = sens.at(self.times)
         rows = [at.curves_of(name)[1] / self.noise[name] for name in self.seen]
         slopes = np.concatenate(rows, axis=1)
-        unknowns = _unknowns(sens)
+        unknowns = sens.varied_values
         relative = slopes * np.abs(unknowns)
         parts = np.einsum("tri,trj->tij", relative, relative)
         chosen, score = SampleSearch(parts, self.samples, self.criterion, self.apart).best()
@@ -238,13 +237,6 @@ class _Question:
         by_trace = -float(np.sum(np.diag(covariance) / unknowns**2))
         own = seen.log_determinant() if self.criterion == "D" else by_trace
         return _FoundDesign(Design(self.times[chosen], choice, given, std, own, unseen), score)
-
-
-def _unknowns(sens: Sensitivities) -> np.ndarray:
-    """The values of the unknowns; the usual size of one that is zero."""
-    directions, case = sens._directions, sens._case
-    values = np.concatenate([case.x0[list(directions.x)], case.p[list(directions.p)]])
-    return np.where(values == 0, directions.sizes(sens.system, case.p), values)
 
 
 def _chosen(question: _Question, choice: int, given: dict[str, object], intervals: int) -> _FoundDesign:

@@ -53,7 +53,7 @@ class Fit(Mapping[str, float]):
         estimated: Sequence[str],
         end: SearchEnd,
     ) -> None:
-        self._problem, self._theta, self._bounds = problem, theta, bounds
+        self.problem, self._theta, self._bounds = problem, theta, bounds
         self._estimated = tuple(estimated)
         self.noise = dict(problem.sigma)
         self.success, self.message, self.evaluations = end.success, end.message, end.evaluations
@@ -64,7 +64,7 @@ class Fit(Mapping[str, float]):
     @property
     def labels(self) -> list[str]:
         """The names of the estimated values."""
-        return [unknown.label for unknown in self._problem.unknowns]
+        return [unknown.label for unknown in self.problem.unknowns]
 
     def __getitem__(self, name: str) -> float:
         try:
@@ -81,7 +81,7 @@ class Fit(Mapping[str, float]):
     @cached_property
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """Residuals and their slopes at the values found."""
-        return self._problem.both(self._theta)
+        return self.problem.both(self._theta)
 
     @cached_property
     def chi_squared(self) -> float:
@@ -97,7 +97,7 @@ class Fit(Mapping[str, float]):
 
     @property
     def _seen(self) -> Seen:
-        return Seen(self._linear[1], self._theta, self._problem.output_of_rows, self._problem.priors)
+        return Seen(self._linear[1], self._theta, self.problem.output_of_rows, self.problem.priors)
 
     @cached_property
     def unidentifiable(self) -> list[Unseen]:
@@ -150,7 +150,7 @@ class Fit(Mapping[str, float]):
             if by == "linear" or not np.isfinite(width):
                 found[name] = (self[name] - width, self[name] + width)
             else:
-                found[name] = profile_interval(self._problem, self._theta, k, width, q, self._bounds)
+                found[name] = profile_interval(self.problem, self._theta, k, width, q, self._bounds)
         return found
 
     def _quantile(self, level: float) -> float:
@@ -163,10 +163,15 @@ class Fit(Mapping[str, float]):
     # -- how well it fits --------------------------------------------------------------------------------------
 
     @property
+    def curves(self) -> list[dict[str, tuple[np.ndarray, np.ndarray]]]:
+        """What the model says at the sample times of each experiment, by name, with the slopes by the unknowns."""
+        return self.problem.curves(self._theta)
+
+    @property
     def residuals(self) -> list[dict[str, np.ndarray]]:
         """Data minus model for each experiment, by name, (times,) or (times, elements); NaN for missing samples."""
         found = []
-        for one, curves in zip(self._problem.experiments, self._problem.curves(self._theta)):
+        for one, curves in zip(self.problem.experiments, self.curves):
             rows = {name: data - curves[name][0] for name, data in one.measured.items()}
             found.append({name: row[:, 0] if row.shape[1] == 1 else row for name, row in rows.items()})
         return found
@@ -218,11 +223,11 @@ class Fit(Mapping[str, float]):
     @property
     def model(self) -> Model:
         """The model with the estimated values. Unknowns of single experiments keep the values of the model."""
-        twin = as_model(self._problem.model).copy()
-        for unknown, value in zip(self._problem.unknowns, self._theta.tolist()):
+        twin = as_model(self.problem.model).copy()
+        for unknown, value in zip(self.problem.unknowns, self._theta.tolist()):
             if unknown.experiment is not None:
                 continue
-            place = self._problem.system.place(unknown.name)
+            place = self.problem.system.place(unknown.name)
             stem, position = next(
                 (v, k)
                 for v in twin.written.variables.values()

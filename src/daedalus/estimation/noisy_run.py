@@ -13,7 +13,6 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes
 from daedalus.differentiation.variational.recorded import RunPart
 from daedalus.errors import SolverError
@@ -74,7 +73,7 @@ def noisy_run(
             at = before
         if behind > at:
             here = sens.at(at)
-            state = x if at == t else _read(here._augmented.layout, here._y, here)[0]
+            state = x if at == t else here.state_and_transition()[0]
             whole = whole.then(_across(run(at, behind - at, state), behind - at, density, ticks))
             at = behind
     found = _NoiseStep(whole.transition, 0.5 * (whole.noise + whole.noise.T))
@@ -83,7 +82,7 @@ def noisy_run(
 
 def _before_ticks(sens: Sensitivities, ticks: Callable[[float], bool]) -> Sequence[RunPart]:
     """The parts of a run without what clocks do at its end."""
-    parts = list(sens._parts)
+    parts = list(sens.parts)
     end = float(parts[-1].recorded.t[-1]) if parts else 0.0
     while len(parts) > 1 and float(parts[-1].recorded.t[0]) == end and ticks(end):
         parts.pop()
@@ -97,18 +96,7 @@ def _jumps(parts: Sequence[RunPart]) -> list[float]:
 
 def _ended(sens: Sensitivities, parts: Sequence[RunPart]) -> tuple[np.ndarray, np.ndarray]:
     """The state at the end of the last of some parts, and its derivative by the start."""
-    if len(parts) == len(sens._parts):
-        return _read(sens._augmented.layout, sens._y, sens)
-    last = parts[-1]
-    return _read(last.augmented.layout, last.recorded.at(last.recorded.t[-1:]), sens)
-
-
-def _read(layout: Any, y: np.ndarray, sens: SensitivitySamples) -> tuple[np.ndarray, np.ndarray]:
-    """A state, and its derivative by that at the start; modes of a run, which conditions compare, have none."""
-    directions = list(sens._directions.x)
-    transition = np.zeros((layout.n, layout.n))
-    transition[:, directions] = layout.sensitivities(y)[0, : layout.n, : len(directions)]
-    return np.array(layout.states(y)[0]), transition
+    return sens.state_and_transition(None if len(parts) == len(sens.parts) else parts[-1])
 
 
 def _across(sens: Sensitivities, length: float, density: np.ndarray, ticks: Callable[[float], bool]) -> _NoiseStep:
@@ -145,7 +133,7 @@ class _SmoothStretch:
         return found
 
     def _part_at(self, t: float) -> RunPart:
-        parts = self._sens._parts
+        parts = self._sens.parts
         return next((part for part in parts if t <= part.recorded.t[-1]), parts[-1])
 
     def _tried(self, part: RunPart, t: float, h: float, covariance: np.ndarray) -> tuple[_NoiseStep, float]:

@@ -15,7 +15,6 @@ from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import Directions, read_directions
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
-from daedalus.differentiation.result.sensitivity_samples import SensitivitySamples
 from daedalus.errors import DaedalusError, InconsistentStartError
 from daedalus.estimation.experiments import Experiment
 from daedalus.initialisation.initialise import initialise
@@ -69,7 +68,7 @@ class WeightedResiduals:
         places = [labels.index(u.name) for _, u in own]
         found = {}
         for name in one.measured:
-            values, slopes = _followed(samples, name)
+            values, slopes = samples.values_and_slopes(name)
             if len(own) == len(self.unknowns) and places == list(range(slopes.shape[2])):
                 found[name] = values, slopes
                 continue
@@ -165,11 +164,3 @@ class WeightedResiduals:
 
 def _differentiated(case: Case, directions: Directions) -> Sensitivities:
     return Sensitivities(*differentiate(case, 1, directions, "variational"))
-
-
-def _followed(samples: SensitivitySamples, name: str) -> tuple[np.ndarray, np.ndarray]:
-    states = samples._states(name)
-    if states is not None:
-        return samples.value[:, states[0]], samples._slopes[:, states[0]]
-    values, slopes, _ = samples.curves_of(name)
-    return values, slopes

@@ -142,7 +142,7 @@ def velocity_mass(system: System) -> VelocityMass | None:
 
 def _second_order_mass(system: System) -> tuple[list[int], list[int], ca.SX] | None:
     """Coordinates and velocities of equations of second order, and ∂F/∂q''."""
-    entries = [(name, k, order) for name, k, order in system._entries]
+    entries = [(name, k, order) for name, k, order in system.entries]
     q = [j for j, (name, k, order) in enumerate(entries) if order == 0 and system.orders[name][k] == 2]
     if not q:
         return None

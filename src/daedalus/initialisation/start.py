@@ -37,6 +37,10 @@ class Origin(Mapping[str, "str | np.ndarray"]):
         flat = [self._words[letter][k] for letter, k in zip(place.letters, place.positions)]
         return flat[0] if place.shape == () else np.array(flat).reshape(place.shape, order="F")
 
+    def of_entries(self, letter: str) -> tuple[str, ...]:
+        """The word for each entry of x, z or x'; nothing for other vectors."""
+        return self._words.get(letter, ())
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

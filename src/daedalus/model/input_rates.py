@@ -106,9 +106,9 @@ def system_rates(system: System) -> dict[str, tuple[str, ...]]:
 def expression_rate(system: System, expression: ca.SX) -> ca.SX | None:
     """d/dt of an expression of time, states and parameters along the motion; None where other symbols stand in it."""
     x, xdot = elements(system.symbol("x")), elements(system.symbol("xdot"))
-    place = {entry: k for k, entry in enumerate(system._entries)}
+    place = {entry: k for k, entry in enumerate(system.entries)}
     rates = []
-    for k, (name, element, order) in enumerate(system._entries):
+    for k, (name, element, order) in enumerate(system.entries):
         above = place.get((name, element, order + 1))
         rates.append(xdot[k] if above is None else x[above])
     others = concatenate([system.symbol("z"), system.symbol("u"), *(xdot[k] for k in range(len(x)))])

@@ -58,7 +58,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         self._frozen_still: System | None = None  # with sources that stand still, where that makes a difference
         self._is_moved = False
         self._jointed: Model | None = None  # in the coordinates of its joints
-        self._drawn: Model | None = None  # what to draw of a model whose bodies became formulas
+        self.drawn_as: Model | None = None  # what to draw of a model whose bodies became formulas
         self._surplus: Surplus | None = None
 
     def _changed(self) -> None:
@@ -97,7 +97,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         }
 
     def __repr__(self) -> str:
-        whole = self._in_joint_coordinates()
+        whole = jointed(self)
         counts = [
             (len([v for v in whole.written.variables.values() if v.kind == kind]), kind)
             for kind in ("state", "algebraic", "input", "parameter", "discrete")
@@ -175,14 +175,14 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         book = self._drawn_book()
         ledger = () if self.written.ledger is None else (self.written.ledger,)
         surplus = () if self._surplus is None else (self._surplus,)
-        moving = book if self._drawn is None else self.copy()
+        moving = book if self.drawn_as is None else self.copy()
         own = (Mechanics(moving if self.written.mechanics.positions else None), Drawing(book))
         return (*super()._parts(), *own, *ledger, *surplus)
 
     def _drawn_book(self) -> Model | None:
         """A copy to draw results from; None where nothing moves and no shape was written."""
-        if self._drawn is not None:
-            return self._drawn
+        if self.drawn_as is not None:
+            return self.drawn_as
         return self.copy() if self.written.mechanics.positions or self.written.sketch.shapes else None
 
     def copy(self, name: str | None = None) -> Model:
@@ -201,7 +201,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         """
         twin = Model(self.name if name is None else name)
         twin.written = self.written.copied()
-        twin._surplus, twin._drawn = self._surplus, self._drawn
+        twin._surplus, twin.drawn_as = self._surplus, self.drawn_as
         return twin
 
     def _blank(self, name: str) -> Model:
@@ -223,7 +223,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         True
         """
         if self._flattened is None:
-            written = self._in_joint_coordinates()
+            written = jointed(self)
             whole = written
             if not self.written.assembly.is_empty:
                 own, self._is_moved = flattened(written)
@@ -234,32 +234,10 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
             self._flattened = whole
         return self._flattened
 
-    def _still(self) -> System:
-        """The snapshot for points of rest, with the same unknowns: sources over time stand still in it.
-
-        The charge of a junction that a source holds has the rate of the source; at rest it has none.
-        """
-        self.flat()
-        if not self._is_moved:
-            return self.freeze()
-        if self._frozen_still is None:
-            own = cast(Model, flattened(self._in_joint_coordinates(), still=True)[0])
-            self._frozen_still = freeze(own._with_smallest_values()._without_surplus())
-        return self._frozen_still
-
-    def _in_joint_coordinates(self) -> Model:
-        """The model in the coordinates of its joints, once; itself where no joint has any."""
-        if not self.written.mechanics.tree:
-            return self
-        if self._jointed is None:
-            self._jointed = in_joint_coordinates(self)
-            self._jointed._take_starts(declared_joint_values(self))
-        return self._jointed
-
     def all_equations(self) -> dict[str, Equation]:
         """The written equations and the equations of motion, in the coordinates that the run has."""
         if self.written.mechanics.tree:
-            return self._in_joint_coordinates().all_equations()
+            return jointed(self).all_equations()
         return super().all_equations()
 
     def _unknown_count(self) -> int:
@@ -497,3 +475,24 @@ def _only(equation: Equation, which: list[int], role: Role | None = None) -> Equ
     residual, rows = elements(equation.residual), equation.rows
     origins = tuple(rows[k] if role is None else replace(rows[k], role=role) for k in which)
     return Equation(equation.name, ca.vertcat(*(residual[k] for k in which)), origins)
+
+
+def model_at_rest(model: Model) -> System:
+    """The snapshot for points of rest, with the same unknowns: sources over time, and charges that follow, stand still."""
+    model.flat()
+    if not model._is_moved:
+        return model.freeze()
+    if model._frozen_still is None:
+        own = cast(Model, flattened(jointed(model), still=True)[0])
+        model._frozen_still = freeze(own._with_smallest_values()._without_surplus())
+    return model._frozen_still
+
+
+def jointed(model: Model) -> Model:
+    """The model in the coordinates of its joints, once; itself where no joint has any."""
+    if not model.written.mechanics.tree:
+        return model
+    if model._jointed is None:
+        model._jointed = in_joint_coordinates(model)
+        model._jointed._take_starts(declared_joint_values(model))
+    return model._jointed

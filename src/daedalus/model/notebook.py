@@ -270,3 +270,18 @@ def adopt(book: Notebook, variable: Variable, symbol: ca.SX) -> ca.SX:
 def note_change(book: Notebook) -> None:
     """To be called before what is written in a model is changed by another room."""
     book._changed()
+
+
+def checked_expression(book: Notebook, value: object, where: str) -> ca.SX:
+    """What is given to another room as an expression in the symbols of a model, free of NaN."""
+    return book._expression(value, where)
+
+
+def add_force(book: Notebook, name: str, force: ca.SX, k: int | slice = slice(None)) -> None:
+    """Add a generalised force, or one component of it."""
+    book._changed()
+    velocity = book.written.mechanics.velocities.get(name)
+    size = book.written.symbols[velocity.velocity].numel() if velocity else book.written.variables[name].size
+    total = ca.SX(book.written.mechanics.applied.get(name, ca.SX.zeros(size)))
+    total[k] += force
+    book.written.mechanics.applied[name] = total

@@ -92,7 +92,7 @@ def _shaped(scalars: list[ca.SX], variable: Variable) -> ca.SX:
 def _chain(system: System, variable: Variable) -> list[ca.SX]:
     """The derivatives of a state in the symbols of the system; elements of lower order get new ones at the end."""
     x, rates = elements(system.symbol("x")), elements(system.symbol("xdot"))
-    place = {entry: k for k, entry in enumerate(system._entries)}
+    place = {entry: k for k, entry in enumerate(system.entries)}
     orders, chain = system.orders[variable.name], []
     for order in range(1, max(orders) + 1):
         scalars = elements(column(new_symbol(derivative_name(variable.name, order), variable.shape)))

@@ -83,9 +83,9 @@ def _fastest_rate(system: System) -> float:
     matrix = -np.linalg.solve(by_w, by_x)[:n]
     moduli = np.abs(np.linalg.eigvals(matrix)) if n else np.zeros(1)
     sizes = np.maximum(np.abs(x), system.nominal["x"])
-    size = {(name, k): sizes[j] for j, (name, k, order) in enumerate(system._entries) if order == 0}
+    size = {(name, k): sizes[j] for j, (name, k, order) in enumerate(system.entries) if order == 0}
     speeds = [
         (abs(rate) / size[name, k]) ** (1 / (order + 1))
-        for rate, (name, k, order) in zip(root.values[:n], system._entries)
+        for rate, (name, k, order) in zip(root.values[:n], system.entries)
     ]
     return float(max(moduli.max(initial=0.0), *speeds, 0.0))

@@ -17,6 +17,8 @@ from daedalus.errors import InputError
 from daedalus.geometry.inertia_check import check as check_inertia
 from daedalus.model.doors.body import Body
 from daedalus.model.doors.joint_kinds import Ground, ground
+from daedalus.model.doors.joint_trees import link_body, set_body_start, set_joint_values
+from daedalus.model.doors.joints import stop_joint
 from daedalus.model.model import Model
 from daedalus.model.names import listed
 
@@ -158,17 +160,17 @@ def built(description: RobotDescription, stops: float | None = None) -> Model:
         if group.name in free and np.any(group.centre):
             bodies[group.name] = _free_body(model, group)
         elif group.name:
-            bodies[group.name] = model._link_body(group.name, group.mass, group.inertia)
+            bodies[group.name] = link_body(model, group.name, group.mass, group.inertia)
     owner = {link: group for group in groups.values() for link in group.poses}
     drawn = _as_drawn(ordered)
     for joint in moving:
         if joint.kind == "free":
             turn, place = drawn[joint.child]
-            model._set_body_start(joint.child, place, turn)
+            set_body_start(model, joint.child, place, turn)
             continue
         _write_joint(model, joint, owner, bodies)
         if stops is not None and (joint.lower is not None or joint.upper is not None):
-            model._stop(joint.name, (joint.lower, joint.upper), stops)
+            stop_joint(model, joint.name, (joint.lower, joint.upper), stops)
     for mimic in description.mimics:
         _write_mimic(model, description, mimic)
     for closure in description.closures:
@@ -190,8 +192,8 @@ def _free_body(model: Model, group: _HeldTogether) -> Body:
 
     Bodies are at their centres of mass: here a body without mass moves, and one with the mass is fixed to it.
     """
-    frame = model._link_body(group.name, 0.0, np.zeros((3, 3)))
-    heavy = model._link_body(f"{group.name}_mass", group.mass, group.inertia)
+    frame = link_body(model, group.name, 0.0, np.zeros((3, 3)))
+    heavy = link_body(model, f"{group.name}_mass", group.mass, group.inertia)
     model.joint(f"{group.name}_centre", "fixed", frame, heavy, at_a=group.centre, coordinates="joint")
     group.centre = np.zeros(3)
     return frame
@@ -346,7 +348,7 @@ def _write_joint(
             model.kinetic_energy(0.5 * joint.armature * ca.sumsqr(spin))
         return
     name = model.written.mechanics.tree[joint.name].coordinate
-    model._set_joint_values(name, joint.start, joint.lower, joint.upper)
+    set_joint_values(model, name, joint.start, joint.lower, joint.upper)
     q, rate = model[name], model.rate(model[name])
     if joint.damping:
         model.dissipation(0.5 * joint.damping * rate**2)

@@ -14,6 +14,7 @@ from daedalus.errors import InputError
 from daedalus.model.expressions import column
 from daedalus.model.model import Model
 from daedalus.model.names import counted
+from daedalus.model.notebook import add_force, checked_expression
 from daedalus.robots.robot_control import RobotControl
 from daedalus.robots.robot_functions import VECTORS, RobotFunctions
 from daedalus.robots.robot_laws import FRAME_LAWS, LAWS, law
@@ -162,7 +163,7 @@ class Robot:
         0.5
         """
         model, tree = self._functions.model, self._functions.symbols.tree
-        forces = column(model._expression(tau, "The joint forces"))
+        forces = column(checked_expression(model, tau, "The joint forces"))
         if forces.numel() != self._sizes["v"]:
             raise InputError(
                 "The joint forces have the wrong size.",
@@ -174,7 +175,7 @@ class Robot:
         for name, columns in tree.positions.items():
             if name in joints:
                 for k, c in enumerate(columns):
-                    model._add_force(name, forces[c], k)
+                    add_force(model, name, forces[c], k)
 
     # -- calling -----------------------------------------------------------------------------------------------
 

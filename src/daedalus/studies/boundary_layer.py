@@ -39,7 +39,7 @@ class FastPart:
     def __init__(self, parts: FastAndSlow) -> None:
         self.parts = parts
         self.system = parts.layer(None).freeze()
-        place = {(name, k): j for j, (name, k, _) in enumerate(self.system._entries)}
+        place = {(name, k): j for j, (name, k, _) in enumerate(self.system.entries)}
         self.fast = [place[entry] for entry in parts.fast]
         self.slow = [place[entry] for entry in parts.slow]
         self.nominal = self.system.nominal["x"]
@@ -116,7 +116,7 @@ def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
         run = simulate(system, (begin, begin + length), dict(zip(labels, x.tolist())), rtol=RTOL, atol=ATOL)
         if not run.success:
             break
-        begin, x = begin + length, run._vector("x")[-1]
+        begin, x = begin + length, np.array([run.end[name] for name in labels])
         length = max(2 * length, _time_constants(fast, t0, x))
         if np.any(np.abs(x) > LARGEST * np.maximum(np.abs(x0), fast.nominal)):
             break

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from daedalus._core import IntervalEquations
-from daedalus.analysis.points.partial_derivatives import full_matrix, partial_derivatives
+from daedalus.analysis.points.partial_derivatives import partial_derivatives
 from daedalus.integrators.tableaux.collocation import gauss_legendre
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import ARGUMENTS, LETTERS
+from daedalus.model.system.system_record import ARGUMENTS
 
 # Gauss points of an interval.
 STAGES = 4
@@ -131,9 +131,7 @@ class Collocation:
 
     def evaluated(self, vectors: list[np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The equations at many points, and their derivatives by letter as full matrices."""
-        function, patterns = self._derivatives._equations
-        value, *nonzeros = function.core.evaluate_many(*vectors)
-        return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
+        return self._derivatives.equations_many(vectors)
 
     def corrections(
         self, times: np.ndarray, rates: np.ndarray, x: np.ndarray, z: np.ndarray, p: np.ndarray,
@@ -185,7 +183,7 @@ class Collocation:
 
 def _interval_equations(system: System) -> IntervalEquations:
     """The collocation equations of a system in the core."""
-    function, patterns = partial_derivatives(system)._equations
+    function, patterns = partial_derivatives(system).code
     return IntervalEquations(
         function.core, system.sizes["x"], system.sizes["z"], [pattern.get_triplet() for pattern in patterns],
         _TABLE.A, _TABLE.b, _TABLE.c, _COEFFICIENTS,

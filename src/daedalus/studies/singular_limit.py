@@ -233,7 +233,7 @@ def _with_values(
     if parameter in system.places:
         own.setdefault(parameter, 1.0)
     values = {("p", k): value for k, value in enumerate(parameter_values(system, own))}
-    entries = dict(zip(system._entries, x.tolist()))
+    entries = dict(zip(system.entries, x.tolist()))
     variables = {}
     for v in book.written.variables.values():
         if v.kind == "parameter" and v.name != parameter:

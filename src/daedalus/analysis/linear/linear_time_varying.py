@@ -25,7 +25,7 @@ from daedalus.model.plain_numbers import plain_number, plain_times
 from daedalus.model.signals import Signal
 from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
-from daedalus.model.system.system_record import LETTERS
+from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 
 # Steps are halved at most so often, until halving no longer changes the result.
@@ -344,7 +344,7 @@ class LinearTimeVarying:
                     point, _ = complete_point(self.system, row)
                     for letter in ("xdot", "z"):
                         moments[letter][k] = point.vectors[letter]
-            slopes = derivatives.equations_many(moments)
+            _, slopes = derivatives.equations_many([np.ascontiguousarray(moments[letter]) for letter in ARGUMENTS])
             A = -np.concatenate([slopes["x"], slopes["z"]], axis=2)
             return Slopes(slopes["xdot"][:, :, :n], A, -np.einsum("kij,kj->ki", slopes["u"], changes(times)))
 

@@ -24,7 +24,7 @@ from daedalus.analysis.points.steady_state_search import search
 from daedalus.errors import InputError, SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.mechanics.mechanics_part import refuse_touching
-from daedalus.model.model import Model, as_system
+from daedalus.model.model import Model, as_system, model_at_rest
 from daedalus.model.names import counted, listed
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.once import once, remembered
@@ -189,7 +189,7 @@ def equilibrium(
         if ("xdot", k) not in held and ("xdot", k) not in sought:
             vectors["xdot"][k] = 0.0
     # A source over time stands still at rest: so do the charges that it holds.
-    system = _with_invariants(model._still() if isinstance(model, Model) else system)
+    system = _with_invariants(model_at_rest(model) if isinstance(model, Model) else system)
     labels, switched = labels_of(system, unknowns), set[tuple[float, ...]]()
     while True:
         root, outside, found_by = search(system, vectors, unknowns)

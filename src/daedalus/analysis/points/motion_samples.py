@@ -30,8 +30,8 @@ class MovingModel:
         self.mechanics = _whole_mechanics(model) if whole else _constrained_mechanics(model)
         if self.mechanics is not None:
             position = {label: k for k, label in enumerate(self.system.labels["x"])}
-            self._q = [position[label] for label in self.mechanics.positions]
-            self._v = [position[label] for label in self.mechanics.velocities]
+            self.positions = [position[label] for label in self.mechanics.positions]
+            self.velocities = [position[label] for label in self.mechanics.velocities]
             self._constraints = self._constraint_functions(self.mechanics)
 
     def start(self) -> np.ndarray:
@@ -51,10 +51,10 @@ class MovingModel:
             nothing = {letter: np.full(self.system.sizes[letter], np.nan) for letter in ("xdot", "z")}
             known = {"t": np.array([t]), "x": x, "u": u, "p": self.parameters}
             return np.array(complete_point(self.system, {**nothing, **known})[0].vectors["xdot"])
-        arguments = [np.array([t]), x[self._q], x[self._v], u, self.parameters, np.zeros(0)]
+        arguments = [np.array([t]), x[self.positions], x[self.velocities], u, self.parameters, np.zeros(0)]
         rates = np.empty(len(x))
-        rates[self._v] = self.mechanics.solve(arguments).rates
-        rates[self._q] = self.mechanics.q_dot(*arguments).full().ravel()
+        rates[self.velocities] = self.mechanics.solve(arguments).rates
+        rates[self.positions] = self.mechanics.q_dot(*arguments).full().ravel()
         return rates
 
     def violation(self, t: float, x: np.ndarray, u: np.ndarray) -> float:
@@ -67,10 +67,10 @@ class MovingModel:
     def _constraint_functions(self, mechanics: MotionFunctions) -> ca.Function:
         """c and the invariants, their slope in the positions, c' and its slope in the velocities."""
         t, x, u, p = self.system.symbols(("t", "x", "u", "p"))
-        arguments = [t, x[self._q], x[self._v], u, p, ca.SX.zeros(len(mechanics.other_labels))]
+        arguments = [t, x[self.positions], x[self.velocities], u, p, ca.SX.zeros(len(mechanics.other_labels))]
         place = ca.densify(concatenate([mechanics.c.call(arguments)[0], *self.system.invariants.values()]))
         speed = ca.densify(mechanics.c_dot.call(arguments)[0])
-        slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self._q), (speed, self._v))]
+        slopes = [ca.densify(ca.jacobian(e, x)[:, k]) for e, k in ((place, self.positions), (speed, self.velocities))]
         return ca.Function("constraints", [t, x, u, p], [place, slopes[0], speed, slopes[1]])
 
     def onto(
@@ -81,7 +81,7 @@ class MovingModel:
         count, found = len(self.mechanics.multipliers), np.array(x, dtype=float)
         own = list(range(count) if rows is None else rows)
         constraints = DenseValues(self._constraints)
-        for entries, part in ((self._q, 0), (self._v, 2)):
+        for entries, part in ((self.positions, 0), (self.velocities, 2)):
 
             def kept(values: np.ndarray, entries: list[int] = entries, part: int = part) -> Any:
                 there = found.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -48,7 +48,8 @@ class PartialDerivatives:
         self.output_labels = output_labels(system)
 
     @cached_property
-    def _equations(self) -> tuple[Compiled, list[ca.Sparsity]]:
+    def code(self) -> tuple[Compiled, list[ca.Sparsity]]:
+        """F and its nonzero slopes as machine code, with the patterns of the slopes."""
         structure = structure_of(self._system)
         return self._compiled("equations", self._system.residual, [structure.slopes(letter) for letter in LETTERS])
 
@@ -63,24 +64,29 @@ class PartialDerivatives:
 
     def equations(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """F at a point, and its derivatives by letter as full matrices."""
-        return _evaluated(*self._equations, at)
+        return _evaluated(*self.code, at)
 
     def sparse_equations(self, at: Vectors) -> tuple[np.ndarray, dict[str, csc_matrix]]:
         """F at a point, and its derivatives by letter as sparse matrices."""
         from scipy.sparse import csc_matrix
 
-        function, patterns = self._equations
+        function, patterns = self.code
         value, *nonzeros = function(*(at[letter] for letter in ARGUMENTS))
         slopes = {}
         for letter, pattern, entries in zip(LETTERS, patterns, nonzeros):
             slopes[letter] = csc_matrix((entries, pattern.row(), pattern.colind()), shape=pattern.shape)
         return value, slopes
 
-    def equations_many(self, at: Vectors) -> dict[str, np.ndarray]:
-        """The derivatives of F at k points, (k, size) by letter, as full matrices (k, rows, columns)."""
-        function, patterns = self._equations
-        _, *nonzeros = function.core.evaluate_many(*(np.ascontiguousarray(at[letter]) for letter in ARGUMENTS))
-        return dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
+    def equations_many(self, vectors: Sequence[np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """F at k points and its derivatives by letter, (k, rows, columns); vectors: those of `ARGUMENTS`, (k, size)."""
+        function, patterns = self.code
+        value, *nonzeros = function.core.evaluate_many(*vectors)
+        return value, dict(zip(LETTERS, map(full_matrix, patterns, nonzeros)))
+
+    def outputs_many(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        """The outputs at k points, (k, outputs)."""
+        found: np.ndarray = self._readout[0].core.evaluate_many(*vectors)[0]
+        return found
 
     def outputs(self, at: Vectors) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The outputs below each other at a point, and their derivatives by letter as full matrices."""

@@ -66,7 +66,7 @@ def _named(start: Start, word: str) -> list[str]:
     return [
         label
         for letter in ("x", "z")
-        for label, origin in zip(start.system.labels[letter], start.origin._words.get(letter, ()))
+        for label, origin in zip(start.system.labels[letter], start.origin.of_entries(letter))
         if origin == word
     ]
 

@@ -210,6 +210,37 @@ class SensitivitySamples:
         place = system.places[of]
         return (np.asarray(place.positions, dtype=int), place.shape) if place.letter == "x" else None
 
+    def values_and_slopes(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Values of a name (times, elements), and their derivatives by every column without rounding."""
+        states = self._states(name)
+        if states is None:
+            return self.curves_of(name)[:2]
+        return self.value[:, states[0]], self._slopes[:, states[0]]
+
+    @property
+    def parts(self) -> Sequence[RunPart]:
+        """The smooth parts of the run, one behind the other."""
+        return self._parts
+
+    @property
+    def varied_values(self) -> np.ndarray:
+        """Start values and parameters that are varied; the usual size of one that is zero."""
+        d, case = self._directions, self._case
+        values = np.concatenate([case.x0[list(d.x)], case.p[list(d.p)]])
+        return np.where(values == 0, d.sizes(case.system, case.p), values)
+
+    def state_and_transition(self, part: RunPart | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The state at the first time, or at the end of a part, and its derivative by that at the start.
+
+        Modes of a run, which conditions compare, have none.
+        """
+        layout = (self._augmented if part is None else part.augmented).layout
+        y = self._y if part is None else part.recorded.at(part.recorded.t[-1:])
+        directions = list(self._directions.x)
+        transition = np.zeros((layout.n, layout.n))
+        transition[:, directions] = layout.sensitivities(y)[0, : layout.n, : len(directions)]
+        return np.array(layout.states(y)[0]), transition
+
     def _wanted(self, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
         """The columns of a name and its shape."""
         d, system = self._directions, self._case.system

@@ -9,7 +9,7 @@ from daedalus.display.formulas.model_equations import Equations
 from daedalus.display.look import unit_text
 from daedalus.model.assembly.tree_text import tree_text
 from daedalus.model.expressions import elements
-from daedalus.model.model import Model
+from daedalus.model.model import Model, jointed
 from daedalus.model.names import counted
 from daedalus.model.printing import expression_text
 from daedalus.model.variables import Variable
@@ -36,7 +36,7 @@ def model_text(model: Model) -> str:
       equations:
         x_dot = -k*x
     """
-    model = model._in_joint_coordinates()
+    model = jointed(model)
     lines = [model.name]
     for kind, heading in KINDS.items():
         own = [v for v in model.variables.values() if v.kind == kind]

@@ -47,7 +47,7 @@ def importance_card(importance: Importance) -> str:
 
 def gradient_card(gradient: Gradient) -> str:
     """The value of the objective, and its derivative by every name."""
-    system = gradient._case.system
+    system = gradient.system
     rows = [(name, values_text(gradient[name]), unit_text(unit_of(system, name))) for name in gradient]
     told = f"value {gradient.value:.8g}; {gradient.method}, {counted(gradient.steps, 'step')}"
     return card(f"{system.name}: gradient", paragraph(told), table(("by", "derivative", "unit of the name"), rows))

@@ -320,7 +320,7 @@ def start_latex(start: Any) -> str:
     system = start.system
     rows = ["\\text{name} & \\text{value} & \\text{origin} \\\\ \\hline"]
     for letter in ("x", "z"):
-        words = start.origin._words.get(letter, ())
+        words = start.origin.of_entries(letter)
         for label, value, word in zip(system.labels[letter], start.vectors[letter], words):
             rows.append(f"{Latex().name(label)} & {number_latex(float(value))} & \\text{{{word}}} \\\\")
     return "\\begin{array}{rrl}\n" + "\n".join(rows) + "\n\\end{array}"

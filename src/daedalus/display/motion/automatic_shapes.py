@@ -74,8 +74,8 @@ def _body_shapes(body: Body, marks: list[JointMark]) -> list[WrittenShape]:
         return [_shape(body.name, "point", body=body.name, at=body.position)]
     if body.size == 2:
         return _bar_shapes(body, places)
-    inertia = _numbers(body._model, body.inertia)
-    mass = _numbers(body._model, body.mass)
+    inertia = _numbers(body.model, body.inertia)
+    mass = _numbers(body.model, body.mass)
     if inertia is None or mass is None:
         return [_shape(body.name, "point", body=body.name, at=body.position)]
     moments, axes = principal(inertia)
@@ -85,7 +85,7 @@ def _body_shapes(body: Body, marks: list[JointMark]) -> list[WrittenShape]:
     box = _shape(body.name, "box", body=body.name, at=body.position, rotation=turned, size=ca.DM(sides))
     found = [box]
     for k, place in enumerate(places):
-        arm = _numbers(body._model, body.rotation.T @ (place - body.position))
+        arm = _numbers(body.model, body.rotation.T @ (place - body.position))
         if arm is not None and np.any(np.abs(axes.T @ arm.ravel()) > 0.55 * sides):
             found.append(_shape(f"{body.name} to joint {k + 1}", "rod", at=body.position, to=place))
     return found
@@ -106,14 +106,14 @@ def _wheel(body: Body, mark: JointMark) -> WrittenShape:
 
 def _bar_shapes(body: Body, places: list[ca.SX]) -> list[WrittenShape]:
     """A planar body: the bar between two joints, or one of its mass and inertia through the only one."""
-    arms = [_numbers(body._model, body.rotation.T @ (place - body.position)) for place in places]
+    arms = [_numbers(body.model, body.rotation.T @ (place - body.position)) for place in places]
     if len(places) == 2 and (arms[0] is None or arms[1] is None or np.linalg.norm(arms[0] - arms[1]) < 1e-9):
         places = places[:1]
     if len(places) >= 2:
         ends = [(places[0], places[1])] if len(places) == 2 else [(body.position, place) for place in places]
         return [_shape(body.name if k == 0 else f"{body.name} {k + 1}", "rod", body=body.name, at=a, to=b)
                 for k, (a, b) in enumerate(ends)]  # fmt: skip
-    moment, mass = _numbers(body._model, body.inertia), _numbers(body._model, body.mass)
+    moment, mass = _numbers(body.model, body.inertia), _numbers(body.model, body.mass)
     length = 1.0 if moment is None or mass is None else float(np.sqrt(12 * moment.item() / mass.item()))
     arm = arms[0] if places else None
     if arm is not None and 0 < np.linalg.norm(arm) < 0.6 * length:

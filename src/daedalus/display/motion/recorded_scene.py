@@ -99,7 +99,7 @@ class Columns:
 def _known_states(system: System) -> dict[int, tuple[str, int, int]]:
     """Who the entries of x are: (name, element, order), by symbol."""
     symbols = ca.vertsplit(system.symbol("x"))
-    return {symbol_key(symbol): entry for symbol, entry in zip(symbols, system._entries)}
+    return {symbol_key(symbol): entry for symbol, entry in zip(symbols, system.entries)}
 
 
 def _without_gaps(values: np.ndarray) -> np.ndarray:

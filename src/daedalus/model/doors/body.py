@@ -17,6 +17,7 @@ from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.mechanics.trees import ATTITUDES
 from daedalus.model.mechanics.written_mechanics import WrittenBody
 from daedalus.model.names import counted
+from daedalus.model.notebook import add_force
 
 # The rotation matrix of each body, with the symbols that it was written in.
 _rotations: WeakKeyDictionary[Body, tuple[tuple[int, ...], ca.SX]] = weak_keys()
@@ -39,7 +40,7 @@ class Body:
     """
 
     def __init__(self, model: EnergyDoor, written: WrittenBody) -> None:
-        self._model, self._written = model, written
+        self.model, self._written = model, written
         self.name, self.orientation, self.size = written.name, written.orientation, written.size
 
     def __repr__(self) -> str:
@@ -63,12 +64,12 @@ class Body:
     @property
     def position(self) -> ca.SX:
         """The centre of mass in the world frame, variable `name.position`."""
-        return self._model[f"{self.name}.position"]
+        return self.model[f"{self.name}.position"]
 
     @property
     def velocity(self) -> ca.SX:
         """The velocity of the centre of mass in the world frame, variable `name.velocity`."""
-        return self._model[f"{self.name}.velocity"]
+        return self.model[f"{self.name}.velocity"]
 
     @property
     def attitude(self) -> str:
@@ -79,7 +80,7 @@ class Body:
     def rotation(self) -> ca.SX:
         """The rotation matrix, body to world; 2×2 in the plane."""
         self._check_turns("rotation")
-        attitude = self._model[self.attitude]
+        attitude = self.model[self.attitude]
         # Joints ask for it ten times; who writes into what is handed out writes into a copy.
         key = tuple(map(symbol_key, elements(attitude)))
         kept = _rotations.get(self)
@@ -100,7 +101,7 @@ class Body:
     def angular_velocity(self) -> ca.SX:
         """The angular velocity in the body frame, variable `name.angular_velocity`."""
         self._check_turns("angular velocity")
-        return self._model[f"{self.name}.angular_velocity"]
+        return self.model[f"{self.name}.angular_velocity"]
 
     def point(self, at: object) -> ca.SX:
         """The world position of a point given in body coordinates: position + R at.
@@ -134,7 +135,7 @@ class Body:
         if offset is None:
             return self.velocity
         # A point that wanders through the body has its own velocity on top.
-        own = time_derivative(self._model, self._model.written.mechanics, offset)
+        own = time_derivative(self.model, self.model.written.mechanics, offset)
         return self.velocity + self.rotation @ (cross(self.angular_velocity, offset) + own)
 
     def velocity_at(self, place: ca.SX) -> ca.SX:
@@ -210,10 +211,10 @@ class Body:
         in_body = read_frame(frame) == "body"
         if in_body:
             self._check_turns("body frame")
-        self._model._add_force(f"{self.name}.position", column(self.rotation @ given if in_body else given))
+        add_force(self.model, f"{self.name}.position", column(self.rotation @ given if in_body else given))
         if offset is not None:
             turned = given if in_body else self.rotation.T @ given
-            self._model._add_force(self.attitude, column(moment(offset, turned)))
+            add_force(self.model, self.attitude, column(moment(offset, turned)))
 
     def apply_torque(self, torque: object, frame: Frame = "body") -> None:
         """Apply a torque to the body, N m. Several calls add up.
@@ -236,7 +237,7 @@ class Body:
         given = self._vector(torque, f"The torque on {self.name!r}", 1 if self.size == 2 else 3)
         if read_frame(frame) == "world" and self.size == 3:
             given = self.rotation.T @ given
-        self._model._add_force(self.attitude, column(given))
+        add_force(self.model, self.attitude, column(given))
 
     # -- what it touches with ----------------------------------------------------------------------------------
 
@@ -265,12 +266,12 @@ class Body:
         >>> round(float(tr["ball.position"][-1, 2]), 6)
         0.1
         """
-        self._model._add_shape(self, kind, size, at, rotation)  # type: ignore[attr-defined]
+        self.model._add_shape(self, kind, size, at, rotation)  # type: ignore[attr-defined]
 
     # -- reading arguments -------------------------------------------------------------------------------------
 
     def _vector(self, value: object, where: str, size: int | None = None) -> ca.SX:
-        given, wanted = column(self._model._expression(value, where)), size or self.size
+        given, wanted = column(self.model._expression(value, where)), size or self.size
         if given.numel() != wanted:
             raise ModelError(
                 f"{where} has {counted(given.numel(), 'component')}.",

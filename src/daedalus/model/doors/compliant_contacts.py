@@ -11,6 +11,7 @@ from daedalus.model.doors.joint_kinds import Ground, ground
 from daedalus.model.expressions import column
 from daedalus.model.mechanics.compliant_contact import PointForce, compliant_force
 from daedalus.model.mechanics.contact_shapes import BodyContact
+from daedalus.model.notebook import add_force
 
 
 class CompliantContactDoor(DrawingDoor):
@@ -18,9 +19,9 @@ class CompliantContactDoor(DrawingDoor):
 
     def _act_on(self, body: Body, force: ca.SX, torque: ca.SX) -> None:
         """A force at the centre of mass and a torque, both in the world."""
-        self._add_force(f"{body.name}.position", column(force))
+        add_force(self, f"{body.name}.position", column(force))
         if body.orientation is not None:
-            self._add_force(body.attitude, column(body.rotation.T @ torque if body.size == 3 else torque))
+            add_force(self, body.attitude, column(body.rotation.T @ torque if body.size == 3 else torque))
 
     def _write_compliant(self, name: str, first: Body, second: Body | Ground, law: ca.SX) -> None:
         """The formulas of one pair."""

@@ -290,4 +290,4 @@ def turned_in_space(body: Body | None) -> ca.SX:
     """Body to world, in space."""
     if body is None or body.orientation is None:
         return ca.SX.eye(3)
-    return rot_z(body._model[body.attitude]) if body.size == 2 else body.rotation
+    return rot_z(body.model[body.attitude]) if body.size == 2 else body.rotation

@@ -9,7 +9,7 @@ from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import equations_of_motion, pulled_back, velocity_symbols
 from daedalus.model.mechanics.written_mechanics import Constraint
 from daedalus.model.names import check_name, counted, did_you_mean, with_article
-from daedalus.model.notebook import Notebook, size_text
+from daedalus.model.notebook import Notebook, add_force, size_text
 from daedalus.model.variables import check_shape, make_variable
 from daedalus.model.written import Equation
 
@@ -192,7 +192,7 @@ class EnergyDoor(Notebook):
                     because="a generalised force belongs to a generalised coordinate.",
                     remedy=did_you_mean("", self.written.mechanics.coordinates, listed=False),
                 )
-            self._add_force(known[0], entry, known[1])
+            add_force(self, known[0], entry, known[1])
 
     def force(self, force: object, *, at: object) -> None:
         """Apply a force at a position r(q). By virtual work, it is the generalised force (∂r/∂q)ᵀ F.
@@ -232,16 +232,7 @@ class EnergyDoor(Notebook):
             )
         for name in names:
             gradient = column(ca.jtimes(point, self.written.symbols[name], value, True))
-            self._add_force(name, ca.densify(pulled_back(self, self.written.mechanics, name, gradient)))
-
-    def _add_force(self, name: str, force: ca.SX, k: int | slice = slice(None)) -> None:
-        """Add a generalised force, or one component of it."""
-        self._changed()
-        velocity = self.written.mechanics.velocities.get(name)
-        size = self.written.symbols[velocity.velocity].numel() if velocity else self.written.variables[name].size
-        total = ca.SX(self.written.mechanics.applied.get(name, ca.SX.zeros(size)))
-        total[k] += force
-        self.written.mechanics.applied[name] = total
+            add_force(self, name, ca.densify(pulled_back(self, self.written.mechanics, name, gradient)))
 
     # -- constraints -------------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Side:
     @property
     def angle(self) -> ca.SX:
         """Of a planar partner."""
-        return ca.SX(0) if isinstance(self.partner, Ground) else self.partner._model[self.partner.attitude]
+        return ca.SX(0) if isinstance(self.partner, Ground) else self.partner.model[self.partner.attitude]
 
     @property
     def direction(self) -> ca.SX:

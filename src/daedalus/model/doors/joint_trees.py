@@ -165,31 +165,6 @@ class TreeDoor(BodyDoor):
         place = ca.SX.zeros(size) if at is None else column(self._expression(at, f"The place of joint {name!r}"))
         return place if size == 3 else ca.vertcat(place, 0)
 
-    # -- links of files ----------------------------------------------------------------------------------------
-
-    def _link_body(self, name: str, mass: float, inertia: np.ndarray) -> Body:
-        """A body of a tree; unlike `m.body` it may have no mass where something behind it has, and any moments."""
-        least, middle, most = np.linalg.eigvalsh(inertia)
-        if mass > 0 and least > 0 and most <= least + middle:
-            return self.body(name, mass=mass, inertia=inertia)
-        check_name(name, "body")
-        for what, size, unit in (("position", 3, "m"), ("velocity", 3, "m/s"), ("angular_velocity", 3, "rad/s")):
-            self._declare(make_variable(f"{name}.{what}", "state", (size,), unit=unit))
-        guess = GuessedStart((1.0, 0.0, 0.0, 0.0))
-        self._declare(make_variable(f"{name}.quaternion", "state", (4,), start=guess))
-        written = WrittenBody(name, "quaternion", 3, ca.SX(mass), ca.SX(ca.DM(inertia)))
-        self._write_body(written, "invariant")
-        return Body(self, written)
-
-    def _set_joint_values(self, name: str, start: float, lower: float | None, upper: float | None) -> None:
-        """A guess for the coordinate of a joint, and its limits."""
-        old = self.written.variables[name]
-        new = make_variable(
-            name, "state", old.shape, start=GuessedStart(start), unit=old.unit, lower=lower, upper=upper
-        )
-        self._changed()
-        self.written.variables[name] = new
-
     def _take_starts(self, values: JointValues) -> None:
         """Start values of joints that follow from those of bodies; what was written for a joint itself stays."""
         for name, numbers in values.positions.items():
@@ -204,14 +179,41 @@ class TreeDoor(BodyDoor):
             changed = replace(old, start=taken) if old.name == name else replace(old, rate=taken)
             self.written.variables[old.name] = changed
 
-    def _set_body_start(self, name: str, place: np.ndarray, rotation: np.ndarray) -> None:
-        """A guess for where a free body is."""
-        self._changed()
-        values = {"position": place, "quaternion": quaternion_from_rotation(rotation)}
-        for what, value in values.items():
-            variable = f"{name}.{what}"
-            guess = tuple(float(x) for x in value)
-            self.written.variables[variable] = replace(self.written.variables[variable], guess=guess)
+
+# -- links of files ---------------------------------------------------------------------------------------------------
+
+
+def link_body(door: TreeDoor, name: str, mass: float, inertia: np.ndarray) -> Body:
+    """A body of a tree; unlike `m.body` it may have no mass where something behind it has, and any moments."""
+    least, middle, most = np.linalg.eigvalsh(inertia)
+    if mass > 0 and least > 0 and most <= least + middle:
+        return door.body(name, mass=mass, inertia=inertia)
+    check_name(name, "body")
+    for what, size, unit in (("position", 3, "m"), ("velocity", 3, "m/s"), ("angular_velocity", 3, "rad/s")):
+        door._declare(make_variable(f"{name}.{what}", "state", (size,), unit=unit))
+    guess = GuessedStart((1.0, 0.0, 0.0, 0.0))
+    door._declare(make_variable(f"{name}.quaternion", "state", (4,), start=guess))
+    written = WrittenBody(name, "quaternion", 3, ca.SX(mass), ca.SX(ca.DM(inertia)))
+    door._write_body(written, "invariant")
+    return Body(door, written)
+
+
+def set_joint_values(door: TreeDoor, name: str, start: float, lower: float | None, upper: float | None) -> None:
+    """A guess for the coordinate of a joint, and its limits."""
+    old = door.written.variables[name]
+    new = make_variable(name, "state", old.shape, start=GuessedStart(start), unit=old.unit, lower=lower, upper=upper)
+    door._changed()
+    door.written.variables[name] = new
+
+
+def set_body_start(door: TreeDoor, name: str, place: np.ndarray, rotation: np.ndarray) -> None:
+    """A guess for where a free body is."""
+    door._changed()
+    values = {"position": place, "quaternion": quaternion_from_rotation(rotation)}
+    for what, value in values.items():
+        variable = f"{name}.{what}"
+        guess = tuple(float(x) for x in value)
+        door.written.variables[variable] = replace(door.written.variables[variable], guess=guess)
 
 
 # How many numbers the reaction of a joint has, in the plane and in space: one for each motion that it prevents.

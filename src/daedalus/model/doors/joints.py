@@ -156,7 +156,7 @@ class JointDoor(TreeDoor):
             reaction = self._tree_joint(name, kind, one, two, given, extras, mark)
             self._in_newtons(name, kind, one)
             if stops is not None:
-                self._stop(name, limits, stops)
+                stop_joint(self, name, limits, stops)
             return reaction
         _check_no_coordinate(name, given)
         expression = ca.densify(known.write(one, two, extras))
@@ -179,20 +179,6 @@ class JointDoor(TreeDoor):
         """Give the reaction its unit in results; in equations, masses that are plain numbers have none."""
         alone = kind in FORCES or (kind == "revolute" and side.place.numel() == 2)
         self.written.output_units[name] = "N" if alone else "N, N*m"
-
-    def _stop(self, name: str, limits: Any, restitution: object) -> None:
-        """Unilateral constraints at the limits of a joint, `name.lower_stop` and `name.upper_stop`."""
-        q = self[self.written.mechanics.tree[name].coordinate]
-        ends = [end for end in limits or () if end is not None and np.isfinite(end)]
-        if not ends:
-            raise ModelError(
-                f"Joint {name!r} has stops and no limits.",
-                because="stops act at limits.",
-                remedy="limits=(-1.0, 1.0)",
-            )
-        for side, end, sign in zip(("lower", "upper"), limits or (), (1, -1)):
-            if end is not None and np.isfinite(end):
-                self.unilateral(f"{name}.{side}_stop", sign * (q - end), restitution)  # type: ignore[attr-defined]
 
     # -- reading arguments -------------------------------------------------------------------------------------
 
@@ -221,7 +207,7 @@ class JointDoor(TreeDoor):
         ):
             raise ModelError(
                 f"Joint {name!r} joins {partner.name!r}, a body of another model.",
-                f"it belongs to the model {partner._model.name!r}, not to {self.name!r}",
+                f"it belongs to the model {partner.model.name!r}, not to {self.name!r}",
                 because="each model has its own symbols.",
                 remedy=f'm.include("part", other) and then m.bodies["part.{partner.name}"]',
             )
@@ -369,3 +355,18 @@ def _axis(name: str, given: Mapping[str, Any], argument: str, size: int) -> np.n
         )
     direction: np.ndarray = axis / np.linalg.norm(axis)
     return direction
+
+
+def stop_joint(door: JointDoor, name: str, limits: Any, restitution: object) -> None:
+    """Unilateral constraints at the limits of a joint, `name.lower_stop` and `name.upper_stop`."""
+    q = door[door.written.mechanics.tree[name].coordinate]
+    ends = [end for end in limits or () if end is not None and np.isfinite(end)]
+    if not ends:
+        raise ModelError(
+            f"Joint {name!r} has stops and no limits.",
+            because="stops act at limits.",
+            remedy="limits=(-1.0, 1.0)",
+        )
+    for side, end, sign in zip(("lower", "upper"), limits or (), (1, -1)):
+        if end is not None and np.isfinite(end):
+            door.unilateral(f"{name}.{side}_stop", sign * (q - end), restitution)  # type: ignore[attr-defined]

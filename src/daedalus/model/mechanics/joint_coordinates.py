@@ -48,7 +48,7 @@ def in_joint_coordinates(book: Book) -> Book:
     tree = tree_of(book)
     gone, formulas = body_formulas(book, tree)
     twin = book.copy()
-    twin._drawn = book.copy()
+    twin.drawn_as = book.copy()
     for name in gone:
         twin._forget(name)
     symbols, values = replacements(book, formulas)

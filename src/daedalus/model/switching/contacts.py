@@ -18,7 +18,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import column, elements, symbol_key
 from daedalus.model.mechanics.equations_of_motion import pulled_back, time_derivative
 from daedalus.model.names import check_name, with_article
-from daedalus.model.notebook import Notebook
+from daedalus.model.notebook import Notebook, add_force
 from daedalus.model.switching.clocks import ClockDoor
 from daedalus.model.variables import Contact, Manner, make_variable
 from daedalus.model.written import Equation
@@ -143,7 +143,7 @@ class ContactDoor(ClockDoor):
             gradient = column(ca.gradient(distance, self.written.symbols[name]))
             if not gradient.is_zero():
                 force = pulled_back(self, written, name, gradient * multiplier)
-                self._add_force(name, ca.densify(force))  # type: ignore[attr-defined]
+                add_force(self, name, ca.densify(force))
 
     def _unit_of(self, value: object) -> str:
         """The unit of a value that is a variable or parameter itself; empty for all others."""

@@ -228,7 +228,7 @@ class System:
                     places[name] = Place(name, v.shape, (letter,) * v.size, own, rate_unit(v.unit, order))
                 offset += v.size
             return places
-        position = {entry: k for k, entry in enumerate(self._entries)}
+        position = {entry: k for k, entry in enumerate(self.entries)}
         for v in self.of_kind("state"):
             for order in range(max(self.orders[v.name]) + 1):
                 entries = [
@@ -259,7 +259,7 @@ class System:
         return all(min(order) == max(order) == 1 for order in self.orders.values())
 
     @cached_property
-    def _entries(self) -> list[tuple[str, int, int]]:
+    def entries(self) -> list[tuple[str, int, int]]:
         """What stands in x: (name, element, order of derivative)."""
         return state_order(self.of_kind("state"), self.orders)
 
@@ -350,7 +350,7 @@ class System:
                 labels[letter] = tuple(s for name, shape in states for s in element_labels(name, shape))
                 continue
             labels[letter] = tuple(
-                element_label(derivative_name(name, order + step), shapes[name], k) for name, k, order in self._entries
+                element_label(derivative_name(name, order + step), shapes[name], k) for name, k, order in self.entries
             )
         return labels
 
@@ -364,8 +364,8 @@ class System:
         if self._is_plain:
             values["x"] = [entry for v in self.of_kind("state") for entry in v.start or (None,) * v.size]
         else:
-            x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self._entries]
-            values["x"] = [entries[k] if entries else None for entries, (_, k, _) in zip(x, self._entries)]
+            x = [{0: written[name].start, 1: written[name].rate}.get(order, ()) for name, _, order in self.entries]
+            values["x"] = [entries[k] if entries else None for entries, (_, k, _) in zip(x, self.entries)]
         for letter, kind in (("z", "algebraic"), ("p", "parameter")):
             values[letter] = [entry for v in self.of_kind(kind) for entry in v.start]
         values["p"] += [0.0 if entry is None else entry for v in self.of_kind("discrete") for entry in v.start]
@@ -398,7 +398,7 @@ class System:
         if self._is_plain:
             values["x"] = [entry for v in self.of_kind("state") for entry in v.nominal]
         else:
-            values["x"] = [written[name].nominal[k] for name, k, _ in self._entries]
+            values["x"] = [written[name].nominal[k] for name, k, _ in self.entries]
         for letter, kinds in (("z", ("algebraic",)), ("u", ("input",)), ("p", ("parameter", "discrete"))):
             own = [v for kind in kinds for v in self.of_kind(kind)]
             values[letter] = [entry for v in own for entry in v.nominal or (1.0,) * v.size]

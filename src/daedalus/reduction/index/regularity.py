@@ -164,7 +164,7 @@ def point_of(book: Model, system: System, jet: Jet) -> Values:
 
 def entries_of(system: System) -> list[tuple[str, int, int]]:
     """What stands in y = (x, z): name, element, order of derivative."""
-    return [*system._entries, *((v.name, k, 0) for v in system.of_kind("algebraic") for k in range(v.size))]
+    return [*system.entries, *((v.name, k, 0) for v in system.of_kind("algebraic") for k in range(v.size))]
 
 
 def singular_at(jacobian: SystemJacobian, point: Values) -> list[Block]:

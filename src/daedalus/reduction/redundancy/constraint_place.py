@@ -29,7 +29,7 @@ def jacobian_at(moving: MovingModel, place: MotionPlace) -> np.ndarray:
     """G over the velocities, one row a multiplier."""
     assert moving.mechanics is not None
     other = np.zeros(len(moving.mechanics.other_labels))
-    arguments = [np.array([place.t]), place.x[moving._q], place.x[moving._v], place.u, place.p, other]
+    arguments = [np.array([place.t]), place.x[moving.positions], place.x[moving.velocities], place.u, place.p, other]
     return np.asarray(moving.mechanics.G(*arguments).full())
 
 

@@ -274,7 +274,7 @@ def _jacobian(moving: MovingModel) -> ca.SX:
     assert moving.mechanics is not None
     t, x, u, p = moving.system.symbols(("t", "x", "u", "p"))
     other = ca.SX.zeros(len(moving.mechanics.other_labels))
-    return moving.mechanics.G.call([t, x[moving._q], x[moving._v], u, p, other])[0]
+    return moving.mechanics.G.call([t, x[moving.positions], x[moving.velocities], u, p, other])[0]
 
 
 # The smallest multipliers with the forces of the independent ones, as formulas.

@@ -13,6 +13,7 @@ from daedalus.model.assembly.ledger import Account, Ledger
 from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.mechanical_ledger import mechanical_ledger
+from daedalus.model.model import jointed
 from daedalus.model.names import derivative_name, split_derivative, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.formulas import formulas_of_function, read_expressions
@@ -191,7 +192,7 @@ def _ledger_of(system: System) -> Ledger | None:
     if ledger is not None and ledger.entries:
         return ledger
     # A model that was reduced is drawn as the one it came from, and has the energies of that.
-    book = None if drawing is None or drawing.book is None else drawing.book._in_joint_coordinates()
+    book = None if drawing is None or drawing.book is None else jointed(drawing.book)
     return mechanical_ledger(book) if book is not None and book.written.mechanics.positions else None
 
 

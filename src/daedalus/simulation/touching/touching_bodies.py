@@ -40,9 +40,9 @@ class TouchingBodies:
         written = book.written.mechanics
         self.system, self.book = system, book
         # In joint coordinates bodies are formulas: they are in the model as it was written.
-        self.described = written if book._drawn is None else book._drawn.written.mechanics
+        self.described = written if book.drawn_as is None else book.drawn_as.written.mechanics
         self.rows: BodyRows | TreeRows = (
-            BodyRows(system, book, list(written.bodies)) if book._drawn is None else TreeRows(system, book, p)
+            BodyRows(system, book, list(written.bodies)) if book.drawn_as is None else TreeRows(system, book, p)
         )
         self.names = self.rows.names
         self.index = {name: k for k, name in enumerate(self.names)}

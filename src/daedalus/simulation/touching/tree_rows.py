@@ -99,7 +99,7 @@ class TreeRows:
     """How rows, poses and twists of a model in joint coordinates turn into each other."""
 
     def __init__(self, system: System, book: Model, p: np.ndarray) -> None:
-        drawn = book._drawn
+        drawn = book.drawn_as
         assert drawn is not None
         self.system, self.written, self.parameters = system, drawn.written.mechanics, p
         tree = tree_of(drawn, every=True)

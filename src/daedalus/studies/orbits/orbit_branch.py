@@ -110,8 +110,7 @@ def sampled_orbit(problem: Any, orbit: Any, names: Sequence[str], count: int) ->
     if any(name not in columns for name in names):
         derivatives = partial_derivatives(system)
         p, held = problem.numbers(orbit.parameter)
-        function, _ = derivatives._readout
-        outputs = function.core.evaluate_many(*problem.collocation.vectors(at, rates, x, z, p, held))[0]
+        outputs = derivatives.outputs_many(problem.collocation.vectors(at, rates, x, z, p, held))
         columns |= dict(zip(derivatives.output_labels, outputs.T))
     unknown = [name for name in names if name not in columns]
     if unknown:

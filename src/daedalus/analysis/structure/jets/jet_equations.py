@@ -217,7 +217,7 @@ class _Canonical:
 
     def __init__(self, array: DerivativeArray) -> None:
         self.array = array
-        position = {entry: j for j, entry in enumerate(array.system._entries)}
+        position = {entry: j for j, entry in enumerate(array.system.entries)}
         self._next = {
             j: position[name, k, order + 1]
             for (name, k, order), j in position.items()
@@ -227,7 +227,7 @@ class _Canonical:
     @property
     def longest(self) -> int:
         """The most states of which each is the derivative of the one before, less one."""
-        orders = [order for _, _, order in self.array.system._entries]
+        orders = [order for _, _, order in self.array.system.entries]
         return max(orders, default=0)
 
     def __call__(self, j: int, order: int) -> tuple[int, int]:
