@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.studies.boundary import interval_newton
+from daedalus.studies.boundary import boundary_value
 from daedalus.studies.boundary.boundary_conditions import read_conditions
 from daedalus.studies.collocation import Collocation, cut
 
@@ -39,7 +39,7 @@ def test_the_core_finds_what_the_general_search_finds(make, monkeypatch):
     m, span, conditions, guess, free = make()
     inputs = {"u": lambda t: 0.1 * np.sin(t)} if make is driven_layer else {}
     own = dd.boundary_value(m, span, conditions, guess=guess, free=free, inputs=inputs)
-    monkeypatch.setattr(interval_newton, "WIDE", -1)
+    monkeypatch.setattr(boundary_value, "WIDE", -1)
     general = dd.boundary_value(m, span, conditions, guess=guess, free=free, inputs=inputs)
     assert np.array_equal(own.time, general.time)
     for name in own:

@@ -137,7 +137,7 @@ def _carry(first: MovingModel, second: MovingModel, given: dict[str, object]) ->
                 because="map= gives the states of the second model in terms of the first.",
                 remedy=did_you_mean(name, known),
             )
-    states = [column(_expression(first, second, given, name, order))[k] for name, k, order in b._entries]
+    states = [column(_expression(first, second, given, name, order))[k] for name, k, order in b.entries]
     x = concatenate(ca.SX(s) for s in states)
     t, x_a, rates, u, p = first.system.symbols(("t", "x", "xdot", "u", "p"))
     moving = ca.jtimes(x, ca.vertcat(t, x_a), ca.vertcat(1, rates))

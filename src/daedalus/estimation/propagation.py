@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case, read_case
 from daedalus.differentiation.directions import read_directions
@@ -165,19 +166,20 @@ class Propagation:
 
     def kept(self, t: float, x: np.ndarray, u: np.ndarray | None) -> np.ndarray:
         """The state moved onto the constraints and invariants of the model, the norm of a quaternion among them."""
-        if self._projection is None:
+        projection = self._projection
+        if projection is None:
             return x
         n, at, held = len(x), np.array([[t]]), self.held(t, u)[None, :]
         row = x[None, :] if self._case.has_formulas else self._case.row_at(t, x)[None, :]
-        for _ in range(CORRECTIONS):
-            moved = self._projection.evaluate_many(at, row, held, self._case.p)[0]
-            change = float(np.abs(moved - row)[:, :n].max())
-            if not np.isfinite(change):
-                return x
-            row = moved
-            if change <= SETTLED:
-                break
-        return np.array(row[0, :n])
+
+        def correction(row: np.ndarray) -> np.ndarray:
+            return np.asarray(projection.evaluate_many(at, row, held, self._case.p)[0] - row)
+
+        def length(step: np.ndarray, row: np.ndarray) -> float:
+            return float(np.abs(step[:, :n]).max())
+
+        done = full_newton(correction, row, length, most=CORRECTIONS, tolerance=SETTLED)
+        return done.values[0, :n] if np.all(np.isfinite(done.values)) else x
 
     def held(self, t: float, u: np.ndarray | None) -> np.ndarray:
         """The inputs at a time: those that are held, else those of the options."""

@@ -478,7 +478,7 @@ def _only(equation: Equation, which: list[int], role: Role | None = None) -> Equ
 
 
 def model_at_rest(model: Model) -> System:
-    """The snapshot for points of rest, with the same unknowns: sources over time, and charges that follow, stand still."""
+    """The snapshot for points of rest, with the same unknowns: sources, and charges that follow them, stand still."""
     model.flat()
     if not model._is_moved:
         return model.freeze()

@@ -7,8 +7,8 @@ import pytest
 import daedalus as dd
 from daedalus.model.expressions import concatenate
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
-from daedalus.simulation.plant.invariant_projection import invariant_projection
 from daedalus.simulation.plant.linear_plant import LinearPlant
+from daedalus.simulation.plant.plant import invariant_projection
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.plant.projection import projected_state
 

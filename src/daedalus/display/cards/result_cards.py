@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 
 from daedalus.analysis.report import Report
@@ -11,11 +12,16 @@ from daedalus.analysis.stated_constraint import StatedConstraint
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
 from daedalus.display.cards.card import card, listing, paragraph, section, small_curves, table, values_text
 from daedalus.display.curves import NOISE, largest, settled
-from daedalus.display.formulas.system_formulas import formula_html
+from daedalus.display.formulas.model_equations import WIDEST, broken
+from daedalus.display.formulas.normal_form import Ordered
+from daedalus.display.formulas.styles import MathML
+from daedalus.display.formulas.writing import FormulaWriter
 from daedalus.display.look import ending_text
 from daedalus.ensembles.ensemble import Ensemble
 from daedalus.initialisation.start import Start
+from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.names import counted, seconds_text
+from daedalus.model.system.system import System
 from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import recorded_names
 from daedalus.simulation.result.trajectory import Trajectory
@@ -171,3 +177,30 @@ def ensemble_card(en: Ensemble) -> str:
         table(("name", "some cases", "least", "most"), rows),
         section("failed", listing(failed, 6)),
     )
+
+
+# Expressions of a system typeset for pages, and the names of its symbols.
+
+
+# Rows of a vector that a page shows.
+MOST_ROWS = 6
+
+
+def labels_of(system: System) -> dict[int, str]:
+    """The user's names of all symbols of a system, by the key of the symbol."""
+    return {
+        symbol_key(symbol): label
+        for letter in ("xdot", "x", "z", "u", "p")
+        for symbol, label in zip(elements(system.symbol(letter)), system.labels[letter])
+    }
+
+
+def formula_html(system: System, expression: ca.SX, label: str = "") -> str:
+    """An expression = 0 typeset for a page, a paragraph a row, broken between its terms."""
+    ordered = Ordered(labels_of(system))
+    writer = FormulaWriter(ordered, MathML())
+    rows = [
+        [*writer.pieces(ordered.value(row), WIDEST), "<mo>=</mo>", "<mn>0</mn>"]
+        for row in elements(expression)[:MOST_ROWS]
+    ]
+    return "".join(broken(row, label) for row in rows)

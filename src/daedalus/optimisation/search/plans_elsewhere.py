@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+import casadi as ca
 import numpy as np
 
 from daedalus.optimisation.description.description import Description
@@ -12,10 +13,9 @@ from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome, is_better
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.convexity import is_convex
-from daedalus.optimisation.search.hidden_inputs import tilted, unused_inputs, variables_of_inputs
+from daedalus.optimisation.search.hidden_inputs import in_the_middle, tilted, unused_inputs, variables_of_inputs
 from daedalus.optimisation.search.other_starts import MOST_WORK, MUCH_WORK, OTHERS, PATIENCE, best_of, other_guess
 from daedalus.optimisation.search.patience import searched, within
-from daedalus.optimisation.search.small_effort import WEIGHTS, with_effort
 from daedalus.optimisation.transcription.collocated import Transcription
 
 # A plan whose polynomials leave the equations by more than this is one of its mesh, not of the model.
@@ -132,3 +132,32 @@ def is_of_the_model(problem: Searchable, outcome: ProgramOutcome) -> bool:
     """Whether a plan keeps what was asked, and follows the equations between the points of its mesh."""
     plan = problem.plan_of(outcome)
     return plan.success and float(plan.mesh_error.max(initial=0.0)) <= UNRESOLVED
+
+
+# The same problem with a small cost of its inputs, which then swing no more where nothing else sees them.
+#
+#     J + w |J| ∫ Σ ((u_k - m_k) / s_k)² dt / T      with the middle m_k and the size s_k of each input
+#
+# Where neither the cost nor a bound sees an input (the curvature of a rope that encloses an area), a search on a mesh
+# may end with one that swings from interval to interval: the equations hold at the points of the mesh, and no motion
+# joins them. Plans with less and less effort lead to that of the problem itself (D. Jacobson, S. Gershwin, M. Lele,
+# Computation of Optimal Singular Controls, IEEE Transactions on Automatic Control 15, 1970).
+
+
+# Weights of the effort, one after the other; the problem itself follows.
+WEIGHTS = (1.0, 1e-2, 1e-4)
+
+
+def with_effort(described: Description, made: Transcription, begin: np.ndarray, weight: float) -> Description:
+    """The problem with the effort of its inputs as a further cost.
+
+    weight: of the effort where inputs are as far from their middle as they are large.
+    """
+    places = {k for k in described.chosen if k in described.kinds and described.kinds[k].kind == "linear"}
+    order = [k for k in described.chosen if k not in places] + [k for k in described.chosen if k in places]
+    middle, program, terms = in_the_middle(made, begin), made.program, ca.SX(0)
+    for k, own in zip(order, variables_of_inputs(made)):
+        width = program.upper[own] - program.lower[own]
+        size = np.where(np.isfinite(width) & (width > 0), 0.5 * width, program.scale[own]).mean()
+        terms += ((described.system.symbol("u")[k] - float(middle[own].mean())) / float(size)) ** 2
+    return replace(described, running=described.running + weight / described.expected_duration * terms)

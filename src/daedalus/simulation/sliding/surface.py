@@ -13,7 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.newton_steps import full_newton
+from daedalus.algebra.newton_steps import full_newton, largest_entry
 from daedalus.algebra.rank_decision import NOT_ZERO, SAME_FORMULA, SINGULAR
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
@@ -209,13 +209,13 @@ class Surface:
     ) -> np.ndarray:
         """The state moved onto the surface by the shortest way in nominal values: by rounding, where it just met it."""
         weights = self.system.nominal["x"] ** 2
-        for _ in range(2):
+
+        def correction(x: np.ndarray) -> np.ndarray | None:
             guard, slope, _ = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)
             steep = float(slope @ (weights * slope))
-            if steep == 0 or guard[0] == 0:
-                return x
-            x = x - weights * slope * (guard[0] / steep)
-        return x
+            return None if steep == 0 or guard[0] == 0 else -weights * slope * (guard[0] / steep)
+
+        return full_newton(correction, x, largest_entry, most=2, tolerance=0.0).values
 
     def opposes(self, other: Surface) -> bool:
         """Whether another guard of the same surface has the other sign."""

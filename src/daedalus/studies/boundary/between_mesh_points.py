@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton, largest_entry
 from daedalus.studies.collocation import TRIED, Collocation, MeshValues
 
 # Mesh points that a polynomial goes through, and corrections of x' and z at them.
@@ -68,12 +69,12 @@ def determined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """x' and z that obey the equations at given x, from values nearby; not finite where the equations end."""
     n = collocation.n
-    for _ in range(CORRECTIONS):
-        step = collocation.corrections(times, rates, x, z, p)
-        if not np.all(np.isfinite(step)):
-            return np.full_like(rates, np.nan), z
-        rates, z = rates - step[:, :n], z - step[:, n:]
-    return rates, z
+
+    def correction(y: np.ndarray) -> np.ndarray:
+        return -collocation.corrections(times, y[:, :n], x, y[:, n:], p)
+
+    y = full_newton(correction, np.hstack([rates, z]), largest_entry, most=CORRECTIONS, tolerance=0.0).values
+    return (y[:, :n], y[:, n:]) if np.all(np.isfinite(y)) else (np.full_like(rates, np.nan), z)
 
 
 def hermite(

@@ -13,9 +13,19 @@ from typing import Any
 import numpy as np
 
 from daedalus._core import IntervalSearch
-from daedalus.algebra.damped_newton import Root
-from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.algebra.damped_newton import (
+    SMALLEST_DAMPING,
+    SOLVED,
+    STALLED,
+    TOLERANCE,
+    Equations,
+    Root,
+    damped_newton,
+)
+from daedalus.algebra.newton_record import new_record
+from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.deadline import poll
 from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
@@ -27,9 +37,8 @@ from daedalus.simulation.run.request import read_span
 from daedalus.studies.boundary.boundary_conditions import read_conditions
 from daedalus.studies.boundary.boundary_solution import BoundarySolution
 from daedalus.studies.boundary.continued_root import root_by_continuation
-from daedalus.studies.boundary.interval_newton import LIMITS, motion_on_mesh
 from daedalus.studies.collocation import STAGES, Collocation, MeshValues, cut
-from daedalus.studies.interval_matrix import IntervalMatrix
+from daedalus.studies.interval_matrix import WIDE, IntervalMatrix
 
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
@@ -275,3 +284,39 @@ class _BoundaryCollocation:
         sizes = np.maximum(np.abs(before.x).max(axis=0), NOT_ZERO)
         gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
         return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), NOT_ZERO), initial=0.0)))
+
+
+# Newton's method for a motion on a mesh: by the core where its matrices are safely regular.
+
+
+# What the core decides by.
+LIMITS = np.array([TOLERANCE, STALLED, SMALLEST_DAMPING, 1 / SINGULAR])
+
+
+def motion_on_mesh(
+    begun: Callable[[], IntervalSearch], equations: Equations, guess: np.ndarray, nominal: np.ndarray, inner: int,
+    limit: int,
+) -> Root:  # fmt: skip
+    """The root near a guess. begun: the search of the core; inner: unknowns inside of an interval."""
+    found = None if inner > WIDE else _by_the_core(begun(), limit)
+    return damped_newton(equations, guess, nominal, limit=limit) if found is None else found
+
+
+def _by_the_core(search: IntervalSearch, limit: int) -> Root | None:
+    """The root that the core finds; None where it does not converge, or a matrix is nearly singular."""
+    if not search.begin():
+        return None
+    record = new_record("residual", SOLVED)
+    if record is not None:
+        record.at(search.values, search.scaled)
+    for iteration in range(limit):
+        poll("a root of the equations")
+        outcome = search.advance()
+        if outcome not in ("advanced", "converged"):
+            return None
+        if record is not None:
+            record.at(search.values, search.scaled, search.damping)
+        if outcome == "converged":
+            values, scaled = search.values, search.scaled
+            return Root(values, scaled, scaled, np.zeros((len(values), 0)), iteration, True, np.zeros_like(values))
+    return None
