@@ -107,6 +107,21 @@ def test_every_card_of_a_kind_is_computed():
     assert plain["dc"] == plain["every"]["dc"][-1]
 
 
+def test_a_measure_belongs_to_the_card_of_its_analysis_before_it():
+    cards = [
+        ".meas dc first MAX v(b)", ".dc v1 0 4 2", ".meas dc low MAX v(b)", ".ac lin 1 1 1", ".meas ac gain AVG vm(b)",
+        ".dc v1 0 8 2", ".meas dc high MAX v(b)", ".meas dc twice PARAM='2*high'", ".ac lin 2 1k 2k", ".tran 1u 1m",
+        ".meas tran end FIND v(b) AT=1m",
+    ]  # fmt: skip
+    found = dd.components.run_spice("\n".join(["divider", "V1 a 0 DC 2 AC 1", "R1 a b 1k", "R2 b 0 1k", *cards]))
+    expected = {"first": 2.0, "low": 2.0, "gain": 0.5, "high": 4.0, "twice": 8.0, "end": 1.0}
+    assert found.measured == pytest.approx(expected)
+    first, second = found.every["measured"]
+    assert first == pytest.approx(expected | {"high": 2.0, "twice": 4.0})
+    assert second == pytest.approx({"first": 4.0, "low": 4.0, "gain": 0.5, "high": 4.0, "twice": 8.0})
+    assert found.plain()["every"]["measured"] == [first, second]
+
+
 def test_a_second_run_is_told():
     text = "t\nV1 a 0 1\nR1 a 0 1k\n.tran 1u 1m\n.tran 1u 2m\n"
     with pytest.warns(SpiceWarning, match=r"Line 5 of the netlist: a second \.tran; the run is that of"):

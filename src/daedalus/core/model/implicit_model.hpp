@@ -5,6 +5,9 @@
 // matrix is the block that all columns share.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "linear/matrix_form.hpp"
 #include "linear/preconditioners/preconditioner.hpp"
 #include "model/column_groups.hpp"
@@ -22,6 +25,7 @@ struct ImplicitModel {
     ColumnGroups columns;
     Pattern matrix;                      // of a dF/dx' + dF/d(x, z), for one column
     std::vector<long long> dot_place, all_place;  // where their nonzeros stand in it
+    std::vector<std::int32_t> dot_row, dot_column;  // of each nonzero of dF/dx'
     // Variables of index k are divided by h^(k-1) in the linear solves, and their errors multiplied by it (Hairer,
     // Lubich, Roche 1989); equations are multiplied by h^level.
     std::vector<int> index, level;

@@ -30,7 +30,9 @@ void unite(ImplicitModel& model, const Integers& dot_colind, const Integers& dot
             const long long place = matrix.nonzeros();
             matrix.rows.push_back(std::min(row_a, row_d));
             if (row_a <= row_d) model.all_place[std::size_t(a++)] = place;
-            if (row_d <= row_a) model.dot_place[std::size_t(d++)] = place;
+            if (row_d > row_a) continue;
+            model.dot_row.push_back(static_cast<std::int32_t>(row_d)), model.dot_column.push_back(static_cast<std::int32_t>(c));
+            model.dot_place[std::size_t(d++)] = place;
         }
         matrix.colind.push_back(matrix.nonzeros());
     }

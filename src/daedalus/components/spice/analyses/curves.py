@@ -103,8 +103,10 @@ class TableCurve:
         return self.axis[order], np.broadcast_to(found, self.axis.shape)[order].astype(float)
 
     def panels(self, tree: Tree, low: float, high: float, card: Card) -> Panels:
-        """Straight lines between the points."""
+        """Straight lines between the points; a single point is a panel without width."""
         x, y = self._values(tree, card)
+        if len(x) == 1 and low <= x[0] <= high:
+            return Panels(np.full((1, 5), x[0]), np.full((1, 5), y[0]))
         begin, end = np.clip(x[:-1], low, high), np.clip(x[1:], low, high)
         used = end > begin
         spots = begin[used, None] + (end - begin)[used, None] * np.linspace(0.0, 1.0, 5)

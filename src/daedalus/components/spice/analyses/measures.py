@@ -166,7 +166,9 @@ class _Reading:
         length = float(panels.x[-1, -1] - panels.x[0, 0])
         if word in ("avg", "rms", "integ", "integral"):
             whole = panels.integral(2 if word == "rms" else 1)
-            return {"avg": whole / length, "rms": (whole / length) ** 0.5}.get(word, whole)
+            if length == 0 and word in ("avg", "rms"):
+                return abs(float(panels.y[0, 0])) if word == "rms" else float(panels.y[0, 0])
+            return whole / length if word == "avg" else (whole / length) ** 0.5 if word == "rms" else whole
         low, high = self._extreme(tree, panels, -1.0), self._extreme(tree, panels, 1.0)
         return {"min": low[1], "max": high[1], "pp": high[1] - low[1], "min_at": low[0], "max_at": high[0]}[word]
 

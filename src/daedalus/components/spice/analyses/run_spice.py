@@ -13,7 +13,7 @@ from daedalus.analysis.points.equilibrium import Equilibrium
 from daedalus.components.spice.analyses import analysis_cards as cards
 from daedalus.components.spice.analyses.analysis_cards import Probe, expression
 from daedalus.components.spice.analyses.curves import BOOLE, Curve, RunCurve, TableCurve
-from daedalus.components.spice.analyses.measures import measured, measured_over, read_measure
+from daedalus.components.spice.analyses.measures import Measure, measured, measured_over, read_measure
 from daedalus.components.spice.analyses.named_values import shown_names
 from daedalus.components.spice.analyses.rest import direct_current, operating_point
 from daedalus.components.spice.analyses.small_signal import ac, noise, transfer_function
@@ -38,6 +38,7 @@ class SpiceResults:
         `input_resistance` and `output_resistance`. tran: the Trajectory. four: amplitudes and phases of harmonics by
         probe. measured: results of .meas by name, NaN where what is asked for does not happen. every: by the names dc,
         ac, tf and noise the results of all cards of that kind, in their order; `dc` and the like are those of the last.
+        `every["measured"]` has for the first, second, … cards the results of every .meas that looks at their kind.
     """
 
     title: str
@@ -99,8 +100,8 @@ class SpiceResults:
         if self.op is not None:
             found["op"] = {name: float(self.op[name]) for name in self.shown}
         for word, results in self.every.items():
-            plain = [dict(own) if word == "tf" else _columns(own) for own in results]
-            if plain:
+            plain = [dict(own) if isinstance(own, dict) else _columns(own) for own in results]
+            if plain and word != "measured":
                 found[word] = plain[-1]
             if len(plain) > 1:
                 found.setdefault("every", {})[word] = plain
@@ -195,7 +196,10 @@ def run_netlist(netlist: Netlist, run: Any) -> SpiceResults:
 
 def _measure(netlist: Netlist, found: SpiceResults) -> None:
     """.four and .meas, each knowing the results before it."""
+    before: dict[str, int] = {}  # cards of each analysis so far
+    every = found.every["measured"] = list[dict[str, float]]()
     for card in netlist.analyses:
+        before[card.words[0][1:]] = before.get(card.words[0][1:], 0) + 1
         if card.words[0] == ".four":
             wanted = cards.fourier(card, netlist)
             if found.tran is None:
@@ -207,24 +211,34 @@ def _measure(netlist: Netlist, found: SpiceResults) -> None:
                 found.four[probe.text] = harmonics(curve, probe, wanted.frequency, card)
         if card.words[0] in (".meas", ".measure"):
             own = read_measure(card)
-            curves = _curves(own.analysis, netlist, found)
-            if len(curves) > 1:
-                found.measured[own.name] = measured_over(own, curves, netlist, found.measured)
-            else:
-                found.measured[own.name] = measured(own, curves[0] if curves else None, netlist, found.measured)
+            results = [found.tran] if own.analysis == "tran" else found.every.get(own.analysis, [])
+            values = []
+            for k, result in enumerate(results or [None]):
+                if k == len(every):
+                    every.append({})
+                values.append(_measured_in(own, result, netlist, found.measured | every[k]))
+                every[k][own.name] = values[k]
+            # Its own card is the last one before it; where all stand behind it, the first.
+            found.measured[own.name] = values[max(before.get(own.analysis, 0), 1) - 1 if len(values) > 1 else 0]
 
 
-def _curves(analysis: str, netlist: Netlist, found: SpiceResults) -> list[Curve]:
+def _measured_in(own: Measure, result: Any, netlist: Netlist, known: dict[str, Any]) -> float:
+    """What a .meas finds in one result of its analysis."""
+    curves = _curves(own.analysis, result, netlist, known)
+    if len(curves) > 1:
+        return measured_over(own, curves, netlist, known)
+    return measured(own, curves[0] if curves else None, netlist, known)
+
+
+def _curves(analysis: str, result: Any, netlist: Netlist, known: dict[str, Any]) -> list[Curve]:
     """What a .meas looks at; none without its analysis, several where sweeps are nested."""
-    known = found.measured
-    if analysis == "tran":
-        return [] if found.tran is None else [RunCurve(found.tran, netlist, known)]
-    data = {"ac": found.ac, "dc": found.dc, "noise": found.noise}.get(analysis)
-    if data is None:
+    if result is None:
         return []
-    axis = "frequency" if analysis != "dc" else str(list(data.dims)[-1])
-    count = data.sizes[str(next(iter(data.dims)))] if analysis == "dc" and len(data.dims) > 1 else 1
-    return [TableCurve(data, axis, netlist, known, row) for row in range(count)]
+    if analysis == "tran":
+        return [RunCurve(result, netlist, known)]
+    axis = "frequency" if analysis != "dc" else str(list(result.dims)[-1])
+    count = result.sizes[str(next(iter(result.dims)))] if analysis == "dc" and len(result.dims) > 1 else 1
+    return [TableCurve(result, axis, netlist, known, row) for row in range(count)]
 
 
 def harmonics(curve: RunCurve, probe: Probe, frequency: float, card: Card) -> dict[str, Any]:

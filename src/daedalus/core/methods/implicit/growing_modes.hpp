@@ -24,8 +24,10 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// How often is looked: behind so many steps, and where steps have become so much longer.
+// How often is looked: behind so many steps that took so many evaluations for each solution of a look, which is a fifth of
+// their work at most where steps are cheap, and where steps have become so much longer.
 inline constexpr int steps_between_looks = 10;
+inline constexpr long long evaluations_a_solution = 6;
 inline constexpr double longer_since_look = 3;
 // A mode that moves with the solution counts where it grows rather than turns: frozen coefficients of what turns say
 // little about its growth. At rest they say all, to rounding.
@@ -245,10 +247,12 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     const double h = s.t_new - s.t;
     const bool follows = search.longest > 0;
     search.followed += follows ? search.rate * std::fabs(h) : 0;
-    const bool due = ++search.steps >= steps_between_looks || std::fabs(h) > longer_since_look * search.looked_at;
+    const long long solutions = std::min<long long>(m.model.block_states(), most_vectors) + m.model.deepest;
+    const bool paid = s.rhs_calls - search.evaluations >= evaluations_a_solution * solutions || follows;
+    const bool due = (++search.steps >= steps_between_looks && paid) || std::fabs(h) > longer_since_look * search.looked_at;
     if (!due || search.pursuits > most_pursuits || m.model.block_states() == 0 || m.solver.one().counts().krylov) return false;
     if (!factors_for_modes(m, h, has_none)) return false;
-    search.steps = 0, search.looked_at = std::fabs(h);
+    search.steps = 0, search.evaluations = s.rhs_calls, search.looked_at = std::fabs(h);
     const bool rests = stands_still(s, m);
     GrowingMode mode;
     const double least_size = rests || follows ? 0 : std::fmax(std::fabs(search.factor), 2 * search.passed);

@@ -10,10 +10,6 @@ inline namespace DAEDALUS_ISA {
 // out += factor * raw, from an unknown to an equation of the block in every column.
 inline void add_product(const ImplicitModel& model, long long row, double factor, long long column, const double* raw,
                         double* out) noexcept {
-    if (model.columns.groups.empty()) {
-        out[row] += factor * raw[column];
-        return;
-    }
     const long long other = row - model.block_states();
     for (const ColumnGroup& group : model.columns.groups) {
         const double* from = raw + group.states_at + column * group.width;
@@ -25,15 +21,13 @@ inline void add_product(const ImplicitModel& model, long long row, double factor
 // out = factor * dF/dx' raw, by the last Jacobian.
 inline void multiply_mass(const ImplicitState& m, double factor, const double* raw, double* out) noexcept {
     const ImplicitModel& model = m.model;
-    const Pattern& pattern = model.matrix;
     for (long long i = 0; i < m.unknowns; ++i) out[i] = 0;
-    // The columns of dF/dx' are the first ones of the matrix, each with its nonzeros in order.
-    long long column = 0;
-    for (std::size_t k = 0; k < model.dot_place.size(); ++k) {
-        const long long place = model.dot_place[k];
-        while (pattern.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
-        add_product(model, pattern.rows[static_cast<std::size_t>(place)], factor * m.dot[k], column, raw, out);
-    }
+    const std::int32_t *row = model.dot_row.data(), *column = model.dot_column.data();
+    const auto count = static_cast<long long>(model.dot_row.size());
+    if (model.columns.groups.empty())
+        for (long long k = 0; k < count; ++k) out[row[k]] += factor * m.dot[k] * raw[column[k]];
+    else
+        for (long long k = 0; k < count; ++k) add_product(model, row[k], factor * m.dot[k], column[k], raw, out);
 }
 
 // Whether the derivatives alone cannot be solved for, as far as the pattern tells: an equation or an unknown without

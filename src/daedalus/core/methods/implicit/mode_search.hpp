@@ -17,6 +17,7 @@ struct ModeSearch {
     std::uint64_t seed = 1;
     double factor = 0;     // a of the factors that are used
     int steps = 0;         // since the last look
+    long long evaluations = 0;  // of F, until then
     double looked_at = 0;  // the length of the step then
     // While a mode is followed: the longest step, its rate, and how many powers of e it has grown by.
     double longest = 0, rate = 0, followed = 0;
