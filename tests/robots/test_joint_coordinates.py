@@ -11,6 +11,8 @@ from tests.support.random_trees import body_start, random_joint_start, random_tr
 
 import daedalus as dd
 from daedalus.simulation.result.records_of_methods import SizesOfParts
+from daedalus.simulation.result.records_of_models import StartCompleted
+from daedalus.simulation.run.sizes_of_parts import _of_parts
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,23 @@ def test_joints_that_hardly_move_are_no_signals_of_unknown_size(coordinates):
     start = {"j0.angle": 1e-4} if coordinates == "joint" else {"b0.angle": 1e-4}
     tr = dd.simulate(m, 0.01, start=start)
     assert SizesOfParts not in map(type, tr.records)
+
+
+def test_bodies_that_start_unturned_need_no_search_and_are_run_once():
+    """Their guesses are a start already, and what bodies and joints do is no signal of unknown size, also reduced."""
+    m, before = dd.Model("chain"), dd.ground
+    m.gravity([0, 0, -9.81])
+    for k in range(3):
+        body = m.body(f"b{k}", 1.0, [0.02, 0.03, 0.01], position=[0.1 + 0.2 * k, 0, 0])
+        at = [0.1, 0, 0] if k else [0, 0, 0]
+        turns = {"axis_a": [0, 1, 0], "axis_b": [0, 1, 0]}
+        m.joint(f"j{k}", "revolute", before, body, at_a=at, at_b=[-0.1, 0, 0], **turns)
+        before = body
+    tr = dd.simulate(m, 0.1)
+    assert not {StartCompleted, SizesOfParts} & set(map(type, tr.records))
+    assert not _of_parts(tr.system)
+    assert tr["b2.quaternion"][0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(tr.system.default_start, m.freeze().default_start)
 
 
 def test_a_start_for_a_joint_itself_names_its_coordinate():

@@ -102,6 +102,12 @@ def test_a_joint_that_mimics_another_follows_it() -> None:
             "The links of the file form a loop.",
         ),
         (pendulum().replace("revolute", "helical"), "Joint 'hinge' has the type 'helical'."),
+        (
+            pendulum(more='<xacro:leg side="left"/>').replace(
+                "<robot", '<robot xmlns:xacro="http://ros.org/wiki/xacro"'
+            ),
+            "This text is a xacro file.",
+        ),
     ],
 )
 def test_bad_files_are_refused_in_words(text: str, message: str) -> None:
@@ -150,6 +156,17 @@ def test_planar_joints_are_two_slides_and_a_hinge() -> None:
     one = planar.forward_dynamics(q, v, tau)
     turned = chain.forward_dynamics(*(np.concatenate([ways @ x[:2], x[2:]]) for x in (q, v, tau)))
     np.testing.assert_allclose(np.concatenate([ways @ one[:2], one[2:]]), turned, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("turn", ["0 0 0", "0 0.4 0", "0.3 0.2 0.7"])
+def test_a_planar_joint_slides_along_x_and_y_of_its_frame(turn: str) -> None:
+    text = pendulum().replace('type="revolute"', 'type="planar"').replace('xyz="0 1 0"', 'xyz="0 0 1"')
+    robot = dd.read_urdf(text.replace("<axis", f'<origin xyz="1 2 3" rpy="{turn}"/><axis')).robot()
+    frame = np.eye(4)
+    frame[:3, :3], frame[:3, 3] = dd.rotation_from_rpy([float(x) for x in turn.split()]), [1, 2, 3]
+    moved = np.eye(4)
+    moved[:3, :3], moved[:2, 3] = dd.rot_z(0.7), [0.3, -0.2]
+    np.testing.assert_allclose(robot.pose("rod", [0.3, -0.2, 0.7]), frame @ moved, atol=1e-14)
 
 
 def test_limits_of_files_can_be_stops() -> None:
@@ -264,3 +281,35 @@ def test_floating_links_start_where_the_file_draws_them() -> None:
     links = '<link name="base"/>' + LINK.format(name="rod") + LINK.format(name="tip")
     m = dd.read_urdf(f'<robot name="r">{links}{slide}{loose}</robot>')
     assert m.written.variables["tip.position"].guess == (1.0, 2.0, 8.0)
+
+
+def test_a_site_between_two_points_looks_from_the_second_to_the_first() -> None:
+    """MuJoCo 4.0 gives it the quaternion (0.31481445, 0.84894846, -0.42447423, 0)."""
+    robot = dd.read_mjcf(
+        '<mujoco><worldbody><body name="a"><joint name="j"/><geom size=".1"/>'
+        '<site name="s" type="capsule" size=".1" fromto="0 0 0 .1 .2 .3"/></body></worldbody></mujoco>'
+    ).robot()
+    pose = robot.pose("s", [0.0])
+    np.testing.assert_allclose(pose[:3, 3], [0.05, 0.1, 0.15], atol=1e-15)
+    wanted = dd.rotation_from_quaternion(np.array([0.31481445, 0.84894846, -0.42447423, 0.0]))
+    np.testing.assert_allclose(pose[:3, :3], wanted, atol=1e-7)
+
+
+def test_replicas_in_replicas_number_the_inner_ones_first() -> None:
+    inner = '<body name="r"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>'
+    m = dd.read_mjcf(
+        '<mujoco><worldbody><replicate count="2" offset="0 1 0"><replicate count="3" offset=".5 0 0" sep="_">'
+        f"{inner}</replicate></replicate></worldbody></mujoco>"
+    )
+    assert m.robot().labels["q"] == tuple(f"j_{k}{n}.angle" for n in "01" for k in "012")
+    np.testing.assert_allclose(m.robot().pose("r_21", np.zeros(6))[:3, 3], [1.0, 1.0, 0.0], atol=1e-15)
+
+
+def test_defaults_of_equalities_count_for_every_kind() -> None:
+    text = (
+        '<mujoco><default><equality active="false"/></default>'
+        '<worldbody><body name="a"><joint name="j"/><geom size=".1"/><body name="b"><joint name="k"/>'
+        '<geom size=".1"/></body></body></worldbody><equality>'
+        '<joint name="off" joint1="j" joint2="k"/><joint name="on" joint1="k" active="true"/></equality></mujoco>'
+    )
+    assert list(dd.read_mjcf(text).written.mechanics.constraints) == ["on"]

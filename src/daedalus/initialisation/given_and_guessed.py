@@ -77,7 +77,7 @@ def _written(system: System) -> Wanted:
     x, z = system.start["x"], system.start["z"]
     values = {
         "xdot": np.zeros(system.sizes["x"]),
-        "x": np.nan_to_num(np.where(np.isnan(x), system.guessed_start, x)),
+        "x": np.array(system.default_start),
         "z": np.nan_to_num(z),
     }
     given = {letter: np.zeros(len(entries), dtype=bool) for letter, entries in values.items()}

@@ -27,7 +27,7 @@ WORDS = {
 def read_equalities(root: Element, reading: MjcfReading) -> None:
     """All equalities between bodies, sites and joints; the others are listed."""
     for k, raw in enumerate(child for group in root.findall("equality") for child in group):
-        element = reading.defaults.applied(raw, "main")
+        element = reading.defaults.applied(raw, "main", "equality")
         if element.get("active", "true") not in TRUE:
             continue
         if raw.tag not in WORDS:

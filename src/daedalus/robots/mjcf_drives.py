@@ -15,10 +15,10 @@ from daedalus.robots.mjcf_sections import MjcfReading, list_words
 _COMMON = {"name", "class", "joint", "jointinparent", "gear", "ctrlrange", "ctrllimited", "group", "user"}
 WORDS = {
     "motor": _COMMON,
-    "position": {*_COMMON, "kp", "kv"},
+    "position": {*_COMMON, "kp", "kv", "timeconst"},
     "velocity": {*_COMMON, "kv"},
     "damper": {*_COMMON, "kv"},
-    "general": {*_COMMON, "gaintype", "gainprm", "biastype", "biasprm", "dyntype"},
+    "general": {*_COMMON, "gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm"},
 }
 
 
@@ -38,7 +38,10 @@ def read_drives(root: Element, reading: MjcfReading) -> None:
         gears = (element.get("gear") or "1").split()
         gear = float(numbers(element, "gear", len(gears), [1.0], where)[0])
         low = high = None
-        if element.get("ctrlrange") is not None and element.get("ctrllimited", "auto") != "false":
+        limited = element.get("ctrllimited", "auto")
+        if element.get("ctrlrange") is not None and (
+            limited == "true" or (limited == "auto" and reading.rules.autolimits)
+        ):
             low, high = (float(v) for v in numbers(element, "ctrlrange", 2, [0, 0], where))
         reading.drives.append(FileDrive(plain_name(given, reading.taken), joint, gear, *law, low, high))
 
@@ -51,13 +54,13 @@ def _law(element: Element, kind: str, where: str) -> tuple[Three, Three] | None:
     if kind == "general":
         return _general(element, where)
     stiff, slow = (
-        float(numbers(element, w, 1, [d], where)[0]) for w, d in (("kp", 1.0), ("kv", float(kind != "position")))
+        float(numbers(element, w, 1, [d], where)[0]) for w, d in (("kp", 1.0), ("kv", float(kind == "velocity")))
     )
     if kind == "damper":
         return (0.0, 0.0, -slow), none
     if kind == "velocity":
         return (slow, 0.0, 0.0), (0.0, 0.0, -slow)
-    if element.get("dampratio") or element.get("timeconst"):
+    if element.get("dampratio") or numbers(element, "timeconst", 1, [0.0], where)[0] > 0:
         return None
     return (stiff, 0.0, 0.0), (0.0, -stiff, -slow)
 
@@ -75,6 +78,9 @@ def _general(element: Element, where: str) -> tuple[Three, Three] | None:
         kept = {"none": 0, "fixed": 1, "affine": 3}[kind]
         found.append(tuple(float(v) if i < kept else 0.0 for i, v in enumerate(values)))
     (g0, g1, g2), (b0, b1, b2) = found
+    if kinds == ("fixed", "affine") and b2 > 0 and g0 == -b1:
+        # A position drive whose damping is a ratio, of which the mass that it moves decides.
+        return None
     return (g0, g1, g2), (b0, b1, b2)
 
 

@@ -96,6 +96,20 @@ def upright(direction: np.ndarray) -> np.ndarray:
     return np.asarray(rotation_from_quaternion(quaternion / np.linalg.norm(quaternion)))
 
 
+def between(ends: np.ndarray) -> tuple[Pose, float]:
+    """The pose of what lies between two points, six numbers, and its length: z points from the second to the first.
+
+    Example
+    -------
+    >>> (turn, place), length = between(np.array([0.0, 0.0, 3.0, 0.0, 0.0, 1.0]))
+    >>> turn[:, 2].tolist(), place.tolist(), length
+    ([0.0, 0.0, 1.0], [0.0, 0.0, 2.0], 2.0)
+    """
+    along = ends[:3] - ends[3:]
+    length = float(np.linalg.norm(along))
+    return (upright(along / length) if length else AT_ORIGIN[0], (ends[:3] + ends[3:]) / 2), length
+
+
 def check_order(order: str) -> str:
     """The order of Euler angles, three letters of x, y, z; capitals are axes that stand still."""
     if len(order) != 3 or any(letter.lower() not in _TURNS for letter in order):

@@ -13,6 +13,7 @@ from pathlib import Path
 from daedalus.errors import InputError
 from daedalus.robots.file_elements import Element, numbers, parsed
 from daedalus.robots.links_and_joints import FileDrive, RobotDescription
+from daedalus.robots.mjcf_actuator_words import LAW_WORDS, ActuatorWords
 from daedalus.robots.mjcf_poses import AT_ORIGIN, Pose, check_order, pose_of
 
 MOST_INCLUDES = 100
@@ -41,20 +42,32 @@ class MjcfRules:
     )
 
 
+@dataclass
+class _ClassWords:
+    """What a class gives to elements by their names, and to actuators."""
+
+    elements: dict[str, dict[str, str]] = field(default_factory=dict)
+    actuators: ActuatorWords = field(default_factory=ActuatorWords)
+
+
 class MjcfDefaults:
     """Attributes that classes give to elements."""
 
     def __init__(self) -> None:
-        self._classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
+        self._classes = {"main": _ClassWords()}
 
     def read(self, element: Element) -> None:
         """Take in a <default> of the file itself: it adds to the class of all."""
         self._read(element, "main", self._classes["main"])
 
-    def _read(self, element: Element, name: str, own: dict[str, dict[str, str]]) -> None:
+    def _read(self, element: Element, name: str, own: _ClassWords) -> None:
         for child in element:
             if child.tag != "default":
-                own.setdefault(child.tag, {}).update({k: v for k, v in child.attrib.items() if k != "class"})
+                words = {k: v for k, v in child.attrib.items() if k != "class"}
+                if child.tag in LAW_WORDS:
+                    own.actuators = own.actuators.with_default(child.tag, words)
+                else:
+                    own.elements.setdefault(child.tag, {}).update(words)
         self._classes[name] = own
         for child in element.findall("default"):
             inner = child.get("class") or ""
@@ -65,10 +78,20 @@ class MjcfDefaults:
                     because="elements find their class by its name.",
                     remedy='<default class="...">, each name once',
                 )
-            self._read(child, inner, {tag: dict(words) for tag, words in own.items()})
+            copied = {tag: dict(words) for tag, words in own.elements.items()}
+            self._read(child, inner, _ClassWords(copied, own.actuators.inside()))
 
-    def applied(self, element: Element, inherited: str) -> Element:
-        """An element with the attributes that its class gives it."""
+    def applied(self, element: Element, inherited: str, kind: str = "") -> Element:
+        """An element with the attributes that its class gives it.
+
+        kind: under which defaults are written for it, its own name by default.
+        """
+        found = self._of_class(element, inherited)
+        if element.tag in LAW_WORDS:
+            return type(element)(element.tag, found.actuators.words(element.tag, element.attrib))
+        return type(element)(element.tag, {**found.elements.get(kind or element.tag, {}), **element.attrib})
+
+    def _of_class(self, element: Element, inherited: str) -> _ClassWords:
         name = element.get("class") or inherited
         if name not in self._classes:
             raise InputError(
@@ -77,8 +100,7 @@ class MjcfDefaults:
                 because="its attributes are unknown.",
                 remedy=f'<default><default class="{name}"/></default>',
             )
-        found = self._classes[name].get(element.tag, {})
-        return type(element)(element.tag, {**found, **element.attrib})
+        return self._classes[name]
 
 
 @dataclass

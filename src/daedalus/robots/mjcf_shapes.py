@@ -11,7 +11,7 @@ from daedalus.errors import InputError
 from daedalus.robots import geom_mass
 from daedalus.robots.file_elements import Element, numbers
 from daedalus.robots.links_and_joints import FileLink, FileShape, RobotDescription
-from daedalus.robots.mjcf_poses import AT_ORIGIN, POSE_WORDS, Pose, composed, pose_of, upright
+from daedalus.robots.mjcf_poses import POSE_WORDS, Pose, between, composed, pose_of
 from daedalus.robots.mjcf_sections import TRUE, MjcfRules, list_words
 
 SOLIDS = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "ellipsoid": 3}
@@ -122,11 +122,7 @@ def _size_and_pose(element: Element, kind: str, where: str, rules: MjcfRules) ->
     if element.get("fromto") is None:
         pose = pose_of(element, what, rules.degrees, rules.order)
     else:
-        ends = numbers(element, "fromto", 6, [0] * 6, what)
-        along = ends[3:] - ends[:3]
-        length = float(np.linalg.norm(along))
-        turn = upright(along / length) if length else AT_ORIGIN[0]
-        pose = (turn, (ends[:3] + ends[3:]) / 2)
+        pose, length = between(numbers(element, "fromto", 6, [0] * 6, what))
         written = [*written[:1], *(written[:1] if count == 3 else []), length / 2]
     size = tuple(float(s) for s in written[:count])
     if len(size) < count or not all(s > 0 for s in size):

@@ -22,12 +22,14 @@ from daedalus.robots.file_elements import Element, RobotFile, numbers, plain_nam
 from daedalus.robots.links_and_joints import FileJoint, FileLink, RobotDescription, built
 from daedalus.robots.mjcf_couplings import read_equalities
 from daedalus.robots.mjcf_drives import read_drives, write_drive
-from daedalus.robots.mjcf_poses import AT_ORIGIN, POSE_WORDS, Pose, composed, euler_rotation, rotation_about
+from daedalus.robots.mjcf_poses import AT_ORIGIN, POSE_WORDS, Pose, between, composed, euler_rotation, rotation_about
 from daedalus.robots.mjcf_sections import MjcfReading, included, list_words, read_rules
 from daedalus.robots.mjcf_shapes import read_mass
 
 JOINTS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 MOST_REPLICAS = 10_000
+# What replicas of an outer <replicate> put behind the names of an inner one.
+_BEHIND = "behind"
 # Words that have an effect here, or that no motion depends on; all others that are written are listed.
 JOINT_WORDS = {
     "name", "type", "pos", "axis", "range", "limited", "damping", "stiffness", "springref", "armature", "frictionloss",
@@ -127,7 +129,10 @@ def _flattened(parent: Element, inherited: str, frame: Pose, reading: MjcfReadin
 
 
 def _replicas(element: Element, inherited: str, frame: Pose, reading: MjcfReading) -> Iterator[_Placed]:
-    """Copies in a row, each turned and shifted against the one before, with a number behind each name."""
+    """Copies in a row, each turned and shifted against the one before, with a number behind each name.
+
+    Numbers of replicas inside others come first.
+    """
     where = "a <replicate>"
     count = int(numbers(element, "count", 1, [0], where)[0])
     if not 0 < count <= MOST_REPLICAS:
@@ -136,20 +141,31 @@ def _replicas(element: Element, inherited: str, frame: Pose, reading: MjcfReadin
             because=f"1 to {MOST_REPLICAS} are made.",
             remedy='count="10"',
         )
-    list_words(element, {"count", "offset", "euler", "sep", "childclass"}, "{word} of a <replicate>", reading.robot)
+    list_words(
+        element, {"count", "offset", "euler", "sep", "childclass", _BEHIND}, "{word} of a <replicate>", reading.robot
+    )
     factor = math.pi / 180 if reading.rules.degrees else 1.0
     angles = numbers(element, "euler", 3, [0, 0, 0], where) * factor
     step = (euler_rotation(angles, reading.rules.order), numbers(element, "offset", 3, [0, 0, 0], where))
     place, turn, digits = np.zeros(3), np.eye(3), len(str(count))
     for k in range(count):
         one = copy.deepcopy(element)
-        for part in one.iter():
-            for word in ("name", "joint", "body1", "body2", "joint1", "joint2", "site"):
-                if part.get(word) is not None and part is not one:
-                    part.set(word, f"{part.get(word)}{element.get('sep', '')}{k:0{digits}d}")
+        _rename(one, f"{element.get('sep', '')}{k:0{digits}d}{element.get(_BEHIND, '')}")
         here = composed(frame, (euler_rotation(k * angles, reading.rules.order), place))
         yield from _flattened(one, element.get("childclass") or inherited, here, reading)
         place, turn = place + turn @ step[1], turn @ step[0]
+
+
+def _rename(parent: Element, end: str) -> None:
+    """Names of what is in an element get an end; replicas in it put it behind their own numbers."""
+    for part in parent:
+        if part.tag == "replicate":
+            part.set(_BEHIND, f"{part.get(_BEHIND, '')}{end}")
+            continue
+        for word in ("name", "joint", "body1", "body2", "joint1", "joint2", "site"):
+            if part.get(word) is not None:
+                part.set(word, f"{part.get(word)}{end}")
+        _rename(part, end)
 
 
 # -- bodies ----------------------------------------------------------------------------------------------------
@@ -199,7 +215,11 @@ def _site(part: _Placed, body: str, reading: MjcfReading) -> None:
     if not given:
         return
     name = plain_name(given, reading.taken)
-    turn, place = pose = composed(part.frame, reading.pose(whole, f"site {name!r}"))
+    if whole.get("fromto") is None:
+        own = reading.pose(whole, f"site {name!r}")
+    else:
+        own, _ = between(numbers(whole, "fromto", 6, [], f"site {name!r}"))
+    turn, place = pose = composed(part.frame, own)
     reading.names["site"][given] = name
     reading.drawn[name] = composed(reading.drawn[body], pose)
     reading.robot.links[name] = FileLink(name)

@@ -14,7 +14,7 @@ from daedalus.errors import InputError
 from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
-from daedalus.robots.file_elements import Element, numbers, plain_name, read_robot_file, required
+from daedalus.robots.file_elements import Element, RobotFile, numbers, plain_name, read_robot_file, required
 from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, MimicJoint, RobotDescription, built
 
 KINDS = {
@@ -62,7 +62,20 @@ def read_urdf(path_or_text: str | Path, base: Literal["fixed", "free"] = "fixed"
             remedy='base="fixed" or base="free"',
         )
     file = read_robot_file(path_or_text, "URDF")
+    _refuse_xacro(file)
     return built(_described(file.root, base), stops)
+
+
+def _refuse_xacro(file: RobotFile) -> None:
+    """Macros of xacro are expanded by that program; read as they are, links and numbers would be missing."""
+    for element in file.root.iter():
+        if isinstance(element.tag, str) and "/xacro}" in element.tag:
+            raise InputError(
+                f"{'This text' if file.folder is None else file.name} is a xacro file.",
+                f"it has <xacro:{element.tag.rpartition('}')[2]}>",
+                because="its macros have to be expanded before links and joints can be read.",
+                remedy="xacro robot.urdf.xacro > robot.urdf, and that file",
+            )
 
 
 def _described(root: Element, base: str) -> RobotDescription:

@@ -36,8 +36,7 @@ class MovingModel:
 
     def start(self) -> np.ndarray:
         """The written start, guesses where nothing was written."""
-        x = self.system.start["x"]
-        return np.nan_to_num(np.where(np.isnan(x), self.system.guessed_start, x))
+        return np.array(self.system.default_start)
 
     def sample(self, random: np.random.Generator, spread: float, t: float, u: np.ndarray) -> np.ndarray:
         """A state near the start that obeys the constraints and invariants."""

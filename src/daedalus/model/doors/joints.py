@@ -98,9 +98,10 @@ class JointDoor(TreeDoor):
         length: "distance": m. radius: "rolling": m.
         coordinates: "body": the joint is a constraint between the coordinates of both bodies. "joint": its own angle or
             displacement is the state, and the bodies follow from it: `name.angle` of a revolute joint,
-            `name.displacement` of a prismatic one, `name.angles` of a universal one, `name.pose` of a planar one (two
-            displacements and the angle), `name.quaternion` and `name.angular_velocity` of a spherical one. A joint that
-            closes a loop stays a constraint.
+            `name.displacement` of a prismatic one, `name.angles` of a universal one, `name.pose` of a planar one (its
+            displacements along x and y of b at zero, as far as these lie in the plane, and the angle),
+            `name.quaternion` and `name.angular_velocity` of a spherical one. A joint that closes a loop stays a
+            constraint.
         start, rate: with joint coordinates, the start value of the coordinate and of its velocity.
         limits: with joint coordinates, (lower, upper) of a revolute or prismatic joint: bounds for plans and inverse
             kinematics. None for an open side.

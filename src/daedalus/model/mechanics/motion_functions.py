@@ -98,7 +98,7 @@ class MotionFunctions:
         extra = {label: float(np.asarray(given.pop(label))) for label in loose if label in given}
         x = given_start(system, given)["x"]
         vectors = {
-            "x": np.nan_to_num(np.where(np.isnan(x), system.guessed_start, x)),
+            "x": np.where(np.isnan(x), system.default_start, x),
             "p": parameter_values(system, parameters),
         }
         vectors["u"] = np.zeros(system.sizes["u"])

@@ -121,7 +121,7 @@ def links_of(
     axis_b = ca.SX(ca.DM(np.asarray(joint.axis_b)))
     nothing = {"mass": ca.SX(0), "centre": ca.SX(3, 1), "inertia": ca.SX(3, 3)}
     if joint.kind == "planar":
-        x, y = across(one)
+        x, y = (rest @ ca.SX(ca.DM(way)) for way in sliding_directions(two))
         if forward:
             turn, away = rest @ _turned(two, q[2]), [(x * q[0], x), (y * q[1], y)]
             slides = [
@@ -202,6 +202,22 @@ def across(axis: np.ndarray | None) -> list[ca.SX]:
     one = np.cross(helper, unit)
     one /= np.linalg.norm(one)
     return [ca.SX(ca.DM(one)), ca.SX(ca.DM(np.cross(unit, one)))]
+
+
+def sliding_directions(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two displacements of a planar joint: along x in the plane, along y where x is closer to the normal.
+
+    The second one, the normal and the first make a right-handed frame: x and y for the normal z.
+
+    Example
+    -------
+    >>> [way.tolist() for way in sliding_directions(np.array([0.0, 0.0, 1.0]))]
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    k = int(abs(normal[0]) > max(abs(normal[1]), abs(normal[2])))
+    one = np.eye(3)[k] - normal[k] * normal
+    one /= np.linalg.norm(one)
+    return one, np.cross(normal, one)
 
 
 def _link(

@@ -373,16 +373,16 @@ class System:
 
     @cached_property
     def default_start(self) -> np.ndarray:
-        """The start values of x that the model declares, zero where it declares none."""
-        return _frozen_array(np.nan_to_num(self.start["x"], nan=0.0).tolist())
+        """The start values of x that the model declares, and where it declares none the guesses, else zero."""
+        written, guessed = self.start["x"], self.guessed_start
+        return _frozen_array(np.nan_to_num(np.where(np.isnan(written), guessed, written)).tolist())
 
     @cached_property
     def guessed_start(self) -> np.ndarray:
         """The guesses for states without a given start value; NaN where there is none (read-only)."""
         x = np.full(self.sizes["x"], np.nan)
-        for variable in self.of_kind("state"):
-            if variable.guess:
-                x[self.places[variable.name].positions] = variable.guess
+        for variable in (v for v in self.of_kind("state") if v.guess):
+            x[self.places[variable.name].positions] = variable.guess
         return _frozen_array(x.tolist())
 
     @cached_property

@@ -97,8 +97,7 @@ def _constraints_meet(system: System) -> bool:
     if len(alone) < 2 or as_model(system).written.mechanics.constraints:
         return False
     slopes = ca.Function("slopes", [system.symbol(k) for k in "txp"], [structure_of(system).slopes("x")[alone, :]])
-    x = np.nan_to_num(np.where(np.isnan(system.start["x"]), system.guessed_start, system.start["x"]))
-    matrix = slopes(0.0, x, system.start["p"]).full()
+    matrix = slopes(0.0, system.default_start, system.start["p"]).full()
     return bool(np.isfinite(matrix).all()) and rank_of_rows(scaled(matrix)) < len(matrix)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.deadline import OutOfTime, current_deadline
+from daedalus.initialisation.written_states import first_written
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.names import split_derivative, split_index
 from daedalus.model.system.once import once
@@ -134,7 +135,7 @@ def _has_small_states(piece: Trajectory, atol: float) -> bool:
 
 def _of_parts(system: System) -> frozenset[str]:
     """The states of parts, whose names are paths; what moves bodies and joints is none of them."""
-    part = system.part(Mechanics)
+    part = first_written(system).part(Mechanics)
     written = None if part is None or part.book is None else part.book.written.mechanics
     moves = set[str]() if written is None else {*written.positions, *(v.velocity for v in written.velocities.values())}
     names = ((label, split_derivative(split_index(label)[0])[0]) for label in system.labels["x"])
