@@ -64,7 +64,8 @@ def swing(running, duration=2.0):
 def test_what_is_not_convex_is_told_and_what_is_convex_is_not():
     (note,) = swing(lambda a, w, u: u**2 + (a - 1) ** 2).solve().notes
     assert note == (
-        "a local optimum, because the problem is not convex: no other start was tried; to try more, ocp.solve(starts=8)"
+        "a local optimum, because the problem is not convex: 8 other starts on a coarse mesh led to no cheaper one; "
+        "to try more, ocp.solve(starts=8)"
     )
     m = dd.Model("cart")
     x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")

@@ -25,6 +25,8 @@ from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.convexity import is_convex
+from daedalus.optimisation.search.ends_of_phases import ends_of_phases
+from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import local_optimum
@@ -105,16 +107,17 @@ class Phases:
         """The phases as one program, and a guess."""
         draft = Draft(gauss_newton=settings.hessian == "gauss_newton")
         made = []
-        for description, mesh in zip(described, meshes):
+        guesses = ends_of_phases(described, [_going_on(one, two, self.link) for one, two in pairwise(described)])
+        for description, mesh, guess in zip(described, meshes, guesses):
             kept = kept_quantities(description)
-            ends = reference_ends(description, kept)
+            ends = reference_ends(description, kept, guess)
             made.append(drafted(stage_for(description, settings), mesh, ends, kept, settings, draft))
         _join_all(draft, made, self.link)
         program = assembled(draft)
         begin = np.zeros(program.shape[0])
         for part in made:
             begin += initial_guess(part.stage, part.layout, part.ends, part.kept, program.shape[0])
-        return made, program, begin
+        return made, program, with_slopes([transcribed(part, program) for part in made], begin)
 
     def _plans(
         self, parts: list[ProblemDraft], program: Program, begin: np.ndarray, outcome: ProgramOutcome
@@ -165,6 +168,13 @@ def _join_all(draft: Draft, made: list[ProblemDraft], link: Mapping[str, str | N
                 because="a link leads from a name of one phase to a name of the next.",
                 remedy='link={"name in the first": "name in the second"}',
             )
+
+
+def _going_on(before: Description, after: Description, link: Mapping[str, str | None]) -> dict[int, int]:
+    """Which states of a phase go on as which of the next, by position."""
+    ending, beginning = ({label: k for k, label in enumerate(own.system.labels["x"])} for own in (before, after))
+    names = {label: label for label in ending if label in beginning} | _by_element(link, ending, beginning, set())
+    return {ending[one]: beginning[two] for one, two in names.items() if two is not None}
 
 
 def _joinable(made: ProblemDraft, node: int) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -29,8 +30,10 @@ from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome, is_better
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.result.plan_checked import FAR
 from daedalus.optimisation.search.consistent_states import consistent_states
 from daedalus.optimisation.search.convexity import is_convex
+from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.hidden_inputs import in_the_middle
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
@@ -43,6 +46,7 @@ from daedalus.optimisation.search.other_starts import (
     bent_states,
     cheaper_guess,
     local_optimum,
+    states_between_bounds,
 )
 from daedalus.optimisation.search.patience import searched, within
 from daedalus.optimisation.search.plans_elsewhere import (
@@ -92,16 +96,20 @@ class Solving:
         self.begin = self._guess()
         self.last: ProgramOutcome | None = None  # the last search that succeeded; the next begins there
         self.other_ways: list[str] = []  # what is known of other optima
+        self.other_way: ProgramOutcome | None = None  # of more cost, kept where finer meshes have to confirm the plan
 
     def _guess(self, description: Description | None = None) -> np.ndarray:
         made = self.transcription
         stage = made.stage if description is None else replace(made.stage, description=description)
-        return initial_guess(stage, made.layout, self.ends, self.kept, made.program.shape[0])
+        begin = initial_guess(stage, made.layout, self.ends, self.kept, made.program.shape[0])
+        return with_slopes([made], begin)
 
     def _begins(self) -> list[np.ndarray]:
         """The guess, the same for other durations where that is unknown, and bent motions with inputs that fit them."""
         described, duration = self.transcription.stage.description, self.description.duration
-        others = [replace(described, guesses=bent_states(self.transcription, self.begin, sign)) for sign in (1.0, -1.0)]
+        ways = [bent_states(self.transcription, self.begin, sign) for sign in (1.0, -1.0)]
+        between = states_between_bounds(self.transcription, self.begin)
+        others = [replace(described, guesses=way) for way in (*ways, between) if way]
         if isinstance(duration, Unknown):
             allowed = [float(np.clip(part * duration.guess, duration.lower, duration.upper)) for part in DURATIONS]
             others = [replace(described, duration=replace(duration, guess=guess)) for guess in allowed] + others
@@ -193,11 +201,19 @@ class Solving:
             own.other_ways = self.other_ways
             return own._search(replace(left, starts=1))
 
-        if self.description.open_mesh and settings.mesh_tolerance is None:
-            first = self._in_sizes_found(settings)
-            plan = on_an_open_mesh(first, finer, settings) if first.outcome.success else first
-        else:
-            plan = on_finer_meshes(lambda: self._in_sizes_found(settings), finer, settings)
+        def resolved(first: Callable[[], Plan]) -> Plan:
+            if not self.description.open_mesh or settings.mesh_tolerance is not None:
+                return on_finer_meshes(first, finer, settings)
+            found = first()
+            return on_an_open_mesh(found, finer, settings) if found.outcome.success else found
+
+        plan = resolved(lambda: self._in_sizes_found(settings))
+        if (other := self.other_way) is not None and not plan.success:
+            # A plan of less cost was one of its mesh alone: that of the guess is followed.
+            self.transcription.notes = [note for note in self.transcription.notes if note not in self.other_ways]
+            self.last, self.other_way, self.other_ways = other, None, [local_optimum(0)]
+            dearer = resolved(lambda: self.plan_of(other))
+            plan = dearer if dearer.success else plan
         tell_coarse_inputs(plan)
         return plan
 
@@ -309,7 +325,7 @@ class Solving:
         """
         if is_convex(self.transcription.program, first.w):
             return first, []
-        coarse = self._coarse(settings) if isinstance(self.description.duration, Unknown) else None
+        coarse = self._coarse(settings)
         if coarse is None:
             return first, [local_optimum(0)]
         left = None if settings.time_limit is None else settings.time_limit - first.seconds
@@ -320,10 +336,18 @@ class Solving:
             return first, [local_optimum(tried)]
         plan = self.plan_of(first)
         found = self._along(coarse, guess, settings, left)
-        if (not is_better(found, first) and plan.success) or not self.plan_of(found).success:
+        way = self.plan_of(found)
+        if (not is_better(found, first) and plan.success) or not (way.success or self._may_be_resolved(way)):
             return first, [local_optimum(tried)]
+        if not way.success:
+            self.other_way = first
         whole = replace(found, iterations=first.iterations + found.iterations, seconds=first.seconds + found.seconds)
         return whole, [local_optimum(tried, (first.objective, found.objective))]
+
+    def _may_be_resolved(self, plan: Plan) -> bool:
+        """Whether a plan that breaks conditions may keep them on finer meshes, which follow."""
+        finer = self.description.open_mesh or self.settings.mesh_tolerance is not None
+        return finer and plan.outcome.success and float(plan.mesh_error.max(initial=0.0)) <= FAR
 
     def _along(
         self, coarse: Solving, guess: ProgramOutcome, settings: SolveSettings, left: float | None
@@ -459,16 +483,18 @@ def _solving_again(
     return found
 
 
-def reference_ends(description: Description, kept: KeptQuantities) -> ReferenceEnds:
-    """Consistent states at both ends."""
+def reference_ends(description: Description, kept: KeptQuantities, guess: ReferenceEnds | None = None) -> ReferenceEnds:
+    """Consistent states at both ends; guess: of what is not given there."""
     starts, ends = fixed_states(description.starts), fixed_states(description.ends)
-    begin = consistent_states(description, kept, starts, first_guess(description), "start")
+    near = first_guess(description) if guess is None else guess.start
+    begin = consistent_states(description, kept, starts, near, "start")
+    near = begin if guess is None else guess.end
     try:
-        return ReferenceEnds(begin, consistent_states(kept.at_end.description, kept, ends, begin, "end"))
+        return ReferenceEnds(begin, consistent_states(kept.at_end.description, kept, ends, near, "end"))
     except InconsistentStartError:
         if not kept.end_moves:
             raise
     # Where the constraints are at the end is not known before the search.
-    end = begin.copy()
+    end = near.copy()
     end[list(ends)] = list(ends.values())
     return ReferenceEnds(begin, end)

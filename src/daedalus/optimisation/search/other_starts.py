@@ -73,6 +73,21 @@ def bent_states(made: Transcription, begin: np.ndarray, sign: float) -> dict[str
     return found
 
 
+def states_between_bounds(made: Transcription, begin: np.ndarray) -> dict[str, object]:
+    """States of a guess at even shares, those with two bounds through the middle of them half way, by name.
+
+    Where a state has to leave its start before anything follows from it, as behind max(0, x - 10), the slopes at a
+    guess that rests there show no way.
+    """
+    layout, found, even = made.layout, dict[str, object](), np.linspace(0.0, 1.0, EVEN)
+    for k in range(made.stage.model_states):
+        low, high = made.stage.states.lower[k], made.stage.states.upper[k]
+        if np.isfinite(low) and np.isfinite(high):
+            own = np.interp(even, layout.shares, begin[layout.nodes[:, k]])
+            found[made.stage.states.labels[k]] = own + (0.5 * (low + high) - own) * np.sin(np.pi * even)
+    return found
+
+
 def _wave_inputs(made: Transcription, w: np.ndarray, draw: np.random.Generator) -> None:
     """Inputs as Σ a_k cos(π k s) around the guess, as large as half of their range or as their nominal value."""
     layout, program, stage = made.layout, made.program, made.stage

@@ -13,11 +13,10 @@ import casadi as ca
 import numpy as np
 
 from daedalus.model.expressions import concatenate, elements, symbol_key
-from daedalus.model.signals import Signal
 from daedalus.optimisation.description.description import Description, StandIn
-from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states
 from daedalus.optimisation.transcription.inputs_at_points import moving_formula
 from daedalus.optimisation.transcription.smooth_parts import SmoothParts, signs_of_integrals, smooth_parts
+from daedalus.optimisation.transcription.usual_sizes import usual_inputs, usual_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,58 +218,3 @@ def _inputs(description: Description, constant: Sequence[int], linear: Sequence[
 def _copies(where: str, states: int, unknowns: int, inputs: int, given: int) -> Copies:
     sizes = zip("xzuds", (states, unknowns, inputs, given, 1))
     return Copies(*(ca.SX.sym(f"{where}_{letter}", n) for letter, n in sizes))
-
-
-# The usual sizes of states and inputs: what the model says, or else the order of magnitude that the problem shows.
-#
-# Searches weigh a step in metres against one in radians by these sizes. A nominal value that was written is taken as it
-# is. Without one, a height that begins at 80 000 is not of size one: its start, end and guess tell that it is of size
-# 10 000, as the bounds of an input do. Only powers of ten are taken, so that ordinary sizes stay one.
-
-# A size that nobody wrote.
-UNWRITTEN = 1.0
-
-
-def usual_states(description: Description) -> np.ndarray:
-    """Sizes of the states of the model, (n,)."""
-    system = description.system
-    seen = np.abs(first_guess(description))
-    for ends in (description.starts, description.ends):
-        for k, value in fixed_states(ends).items():
-            seen[k] = max(seen[k], abs(value))
-    for k, label in enumerate(system.labels["x"]):
-        seen[k] = max(seen[k], _largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
-    return _sizes(system.nominal["x"], seen)
-
-
-def usual_inputs(description: Description) -> np.ndarray:
-    """Sizes of the inputs of the model, (n,)."""
-    system = description.system
-    limits = [description.bounds.get(symbol_key(s), (0.0, 0.0)) for s in elements(system.symbol("u"))]
-    seen = np.array([max(abs(low), abs(high)) for low, high in limits])
-    for k, label in enumerate(system.labels["u"]):
-        shown = max(_largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
-        seen[k] = max(seen[k] if np.isfinite(seen[k]) else 0.0, shown)
-    return _sizes(system.nominal["u"], seen)
-
-
-def _largest(guess: object) -> float:
-    """The largest number of a guess; functions of time are not looked at."""
-    values = guess.values if isinstance(guess, Signal) else guess
-    if values is None or callable(values):
-        return 0.0
-    size = np.abs(np.asarray(values, dtype=float)).max(initial=0.0)
-    return float(size) if np.isfinite(size) else 0.0
-
-
-def _sizes(written: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Written sizes, and orders of magnitude above one where none was written.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> _sizes(np.array([1.0, 1.0, 1.0, 50.0]), np.array([0.2, 8.0, 80_000.0, 1.0])).tolist()
-    [1.0, 1.0, 10000.0, 50.0]
-    """
-    orders = 10.0 ** np.floor(np.log10(np.maximum(seen, 1.0)))
-    return np.where(written == UNWRITTEN, orders, written)
