@@ -165,7 +165,8 @@ class PreparedRun:
         """Move the rows of save_at onto what the model keeps, as `dd.simulate` does."""
         drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
         held = self._p if p is None else np.asarray(p, dtype=float)
-        keep_between_steps(self._plant, drive, held, run, self._road.request.rtol)
+        request = self._road.request
+        keep_between_steps(self._plant, drive, held, run, request.rtol, request.step is not None)
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None

@@ -88,9 +88,12 @@ public:
         rows = t_.size();
         inputs_ = model.function->size_in[2];
         many_inputs_ = inputs_ > 0 && u_.size() != inputs_;
+        parameters_ = model.function->size_in[3];
+        many_parameters_ = parameters_ > 0 && p_.size() != parameters_;
         if (x_.size() != rows * states_) refuse("x must have one row a time");
         if (many_inputs_ && u_.size() != rows * inputs_) refuse("u must have one row, or one row a time");
-        if (p_.size() != model.function->size_in[3]) refuse("p has the wrong size");
+        if (many_parameters_ ? p_.size() != rows * parameters_ : p_.size() != parameters_)
+            refuse("p must have one row, or one row a time");
         LevelCalls calls;
         if (levels) {
             calls.positions = connect(levels->positions, kept), calls.velocities = connect(levels->velocities, kept);
@@ -105,7 +108,10 @@ public:
 
     const double* go_to(long long row) {
         time_ = t_.data()[row];
-        for (Call* call : calls_) call->arg[2] = u_.data() + (many_inputs_ ? row * inputs_ : 0);
+        for (Call* call : calls_) {
+            call->arg[2] = u_.data() + (many_inputs_ ? row * inputs_ : 0);
+            call->arg[3] = p_.data() + (many_parameters_ ? row * parameters_ : 0);
+        }
         return x_.data() + row * states_;
     }
     const LinearModelKernels& kernels() const { return kernels_; }
@@ -125,8 +131,8 @@ private:
     }
 
     Doubles t_, x_, u_, p_;
-    long long states_, inputs_ = 0;
-    bool many_inputs_ = false;
+    long long states_, inputs_ = 0, parameters_ = 0;
+    bool many_inputs_ = false, many_parameters_ = false;
     double time_ = 0;
     LinearModelKernels kernels_;
     std::vector<std::unique_ptr<Caller>> callers_;

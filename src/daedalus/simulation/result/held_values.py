@@ -56,6 +56,14 @@ class HeldValues:
         return self.values[np.maximum(place, 0)]
 
 
+def held_parameters(p: np.ndarray, held: HeldValues | None, times: np.ndarray) -> np.ndarray:
+    """Parameters at times, (times, np), with the discrete variables, which stand last, as they are there."""
+    rows = np.repeat(p[None, :], len(times), axis=0)
+    if held is not None:
+        rows[:, rows.shape[1] - held.values.shape[1] :] = held.at(times)
+    return rows
+
+
 class ConditionModes(NamedTuple):
     """The modes of the conditions in the equations, 1 where one holds, at a moment."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -20,7 +21,8 @@ from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighb
 from daedalus.simulation.result.consistent_rows import at_fixed_steps, consistent_rows, moved_by
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import ContactChange, TurnedCondition, named_events
-from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
+from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, held_parameters
+from daedalus.simulation.result.mended_between import mended_between, steps_around, with_room
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
@@ -282,10 +284,10 @@ class RecordedRun(Samples):
     def _beside_event(self, t: float, row: np.ndarray, held: np.ndarray | None, before: bool) -> BesideJumps | None:
         """How a moment at an event is read; None where it lies between two events of one instant."""
         side = np.array([np.nextafter(t, -self._direction * np.inf) if before else t])
-        if not len(self.dense.starts):
+        if not len(self.dense_spans[0]):
             return None
         own = self._plant.row_parts["x"]
-        same = np.allclose(self.dense.at(side)[:, own], row[:, own], rtol=SAME_ROW, atol=SAME_ROW)
+        same = np.allclose(self._dense_at(side)[:, own], row[:, own], rtol=SAME_ROW, atol=SAME_ROW)
         if held is not None and self._held_values is not None:
             same &= np.array_equal(self._held_values.beside(np.array([t]), "left" if before else "right"), held)
         return self._beside_steps(side, held) if same else None
@@ -315,7 +317,7 @@ class RecordedRun(Samples):
     def _beside_steps(self, times: np.ndarray, held: np.ndarray | None) -> BesideJumps | None:
         """How those of some times are read at which a step begins or ends."""
         rows, near = points_beside_steps(times, *self.dense_spans)
-        return self._read_beside(rows, near, self.dense.at(near.ravel()), held) if len(rows) else None
+        return self._read_beside(rows, near, self._dense_at(near.ravel()), held) if len(rows) else None
 
     def _read_beside(
         self, rows: np.ndarray, near: np.ndarray, states: np.ndarray, held: np.ndarray | None
@@ -369,16 +371,46 @@ class RecordedRun(Samples):
     @property
     def dense(self) -> Dense:
         """The dense output as arrays, computed from the recorded steps on first use."""
+        self._mend(slice(None))
+        return self._of_steps
+
+    @property
+    def _of_steps(self) -> Dense:
+        """The dense output, of which some steps may not be mended yet."""
         if not isinstance(self._source, Dense):
             # The core run goes; its samples stay.
             self._times, self._x, self._kept_modes = self._times, self._x, self._held_modes
-            self._source = Dense(*self._source.dense())
+            dense = Dense(*self._source.dense())
+            if self._plant.deep_columns.any() and self._renews:
+                dense = Dense(dense.starts, dense.ends, with_room(dense.coefficients))
+                self._to_mend = np.ones(len(dense.starts), dtype=bool)
+            self._source = dense
         return self._source
+
+    _to_mend: np.ndarray | None = None  # which steps, at a higher index
+
+    def _mend(self, steps: slice | np.ndarray) -> None:
+        """Make states between some steps as good as the steps, where that has not been done yet."""
+        starts, ends, coefficients = self._of_steps
+        if self._to_mend is None or not self._to_mend[steps].any():
+            return
+        some = np.flatnonzero(self._to_mend[steps]) if isinstance(steps, slice) else steps[self._to_mend[steps]]
+        p = partial(held_parameters, self._parameters, self._held_values)
+        pieces = starts[some], ends[some], coefficients[some]
+        coefficients[some] = mended_between(self._plant, self._drive, p, pieces)
+        self._to_mend[some] = False
+
+    def _dense_at(self, times: np.ndarray) -> np.ndarray:
+        """The rows of the dense output at times within; steps around them are mended."""
+        dense = self._of_steps
+        if self._to_mend is not None:
+            self._mend(steps_around(times, dense.starts, dense.ends))
+        return dense.at(times)
 
     @property
     def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:
         """Where each polynomial of the dense output begins and ends."""
-        return self.dense.starts, self.dense.ends
+        return self._of_steps.starts, self._of_steps.ends
 
     @property
     def end(self) -> Samples:
@@ -446,8 +478,7 @@ class RecordedRun(Samples):
 
     def _between(self, times: np.ndarray, inside: np.ndarray, scalar: bool, project: bool) -> Samples:
         """Values at `times`, read from the dense output at times `inside` the run."""
-        dense = self.dense
-        x = dense.at(inside) if len(dense.starts) else np.repeat(self._x[-1:], len(times), axis=0)
+        x = self._dense_at(inside) if len(self.dense_spans[0]) else np.repeat(self._x[-1:], len(times), axis=0)
         held = None if self._held_values is None else self._held_values.at(times)
         fired, ahead = self.happened(float(times[0])) if scalar and self.system.events else (frozenset(), None)
         later = None if ahead is None else lambda: self.at(ahead)

@@ -1,27 +1,34 @@
 """Rows of save_at inside steps, moved onto what a model keeps: the dense output there obeys it to the tolerance only.
 
 Explicit runs are moved as their steps are. Implicit runs have their algebraic variables solved for at index 1; at a
-higher index their states are moved onto the equations that contain nothing else, by the shortest way in nominal values.
+higher index their states are those of the mended dense output (mended_between.py), as `tr.at` reads it, moved onto the
+equations that contain nothing else, by the shortest way in nominal values.
 Hidden constraints hold to the tolerance there; `at(t, project=True)` has them too. What no way leads to stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from daedalus import _core
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.consistent_rows import moved_by, solved_rows
-from daedalus.simulation.result.held_values import HeldValues
+from daedalus.simulation.result.held_values import HeldValues, held_parameters
+from daedalus.simulation.result.mended_between import mended_between, steps_around, with_room
 
 # Errors between steps are those of the steps, a few tolerances.
 FARTHEST = 10.0
 
 
-def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float) -> None:
+def keep_between_steps(
+    plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float, fixed_step: bool = False
+) -> None:
     """Write into a core run its rows of save_at as the model keeps them; rows at steps are kept already.
 
     A row that would be moved by much more than rtol stays as it is: at a dead centre constraints do not say where it
@@ -43,15 +50,24 @@ def keep_between_steps(plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol
     if between:
         times = run.t[between]
         step = abs(float(run.t[-1] - run.t[0])) / max(run.steps, 1)
-        run.x[between] = _kept(plant, drive, _held_at(plant, p, run, times), times, run.x[between], rtol, step)
+        held = HeldValues.of_run(run, count, False) if (count := plant.system.discrete_count) else None
+        p_at = partial(held_parameters, np.asarray(p, dtype=float), held)
+        rows = run.x[between]
+        if plant.deep_columns.any() and not fixed_step:
+            rows = _mended(plant, drive, p_at, run, times, rows)
+        run.x[between] = _kept(plant, drive, p_at(times), times, rows, rtol, step)
 
 
-def _held_at(plant: Plant, p: np.ndarray, run: Any, times: np.ndarray) -> np.ndarray:
-    """p at times, (times, np), with the discrete variables as they are there; p itself is of the start."""
-    rows = np.repeat(np.asarray(p, dtype=float)[None, :], len(times), axis=0)
-    if count := plant.system.discrete_count:
-        rows[:, rows.shape[1] - count :] = HeldValues.of_run(run, count, False).at(times)
-    return rows
+def _mended(
+    plant: Plant, drive: Drive, p_at: Callable[[np.ndarray], np.ndarray], run: Any, times: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """The rows with the states of the mended dense output, of which only the steps around them are mended."""
+    starts, ends, coefficients = run.dense()
+    if not len(starts):
+        return rows
+    some = steps_around(times, starts, ends)
+    pieces = starts[some], ends[some], with_room(coefficients[some])
+    return _core.evaluate_dense(*pieces[:2], mended_between(plant, drive, p_at, pieces), times)
 
 
 def _kept(

@@ -250,7 +250,7 @@ def read_piece(
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
     if plant.has_constraints:
-        keep_between_steps(plant, drive, p, run, settings.rtol)
+        keep_between_steps(plant, drive, p, run, settings.rtol, road.request.step is not None)
     count = plant.system.discrete_count
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:
