@@ -23,27 +23,17 @@ SAMPLE = {
 # Where errors of rows are many tolerances and change from one row to the next (modes that turn faster than the steps
 # follow, layers behind a start, forces that follow places steeply), the ends of a step do not tell what lies between
 # them: values are compared with the motion that begins in the row before. That of the beam has 6400 rad/s, of which
-# steps of Radau methods keep as much as the tolerance allows; components of emep settle a thousand times faster than
-# the rest.
+# steps of Radau methods keep as much as the tolerance allows; accelerations of elastic modes of the flexible crank
+# are 1e8 times the errors of their places; components of emep settle a thousand times faster than the rest.
 FROM_ROWS = {
     *(("beam", method) for method in ("auto", *METHODS) if method != "bdf"),
+    *(("flexible_slider_crank", method) for method in ("auto", "radau3", "radau5", "radau9", "bdf")),
     *(("emep", method) for method in ("auto", *METHODS) if method not in ("rodas4", "bdf")),
-    *((name, "radau3") for name in ("slider_crank", "four_bar", "rod_chain", "andrews")),
     *((name, "cash_karp") for name in ("andrews", "rod_chain", "four_bar_windows")),
 }
-# Variables of index 2 and 3 count h and h² times in the control of a step (E. Hairer, G. Wanner, Solving Ordinary
-# Differential Equations II, VII.6), and steps of three stages give them to order 3 and 2, of two stages to order 2
-# and 1 (E. Hairer, C. Lubich, M. Roche, Lecture Notes in Mathematics 1409, 1989). Where the states do not tell them,
-# nothing between steps is worse than the worst row: accelerations of elastic modes, of which errors are 1e8 times
-# those of the places (282 tolerances; rows up to 7e7), forces of the wheelset, whose conditions the steps alone know
-# (15; rows 1800), forces in loops of Andrews' mechanism by two stages (29; rows 3e4).
-DEEP = {
-    **{
-        ("flexible_slider_crank", method): ("acceleration",) for method in ("auto", "radau3", "radau5", "radau9", "bdf")
-    },
-    **{("wheelset", method): ("force",) for method in ("radau5", "radau9")},
-    ("andrews", "radau3"): ("loop3", "loop5", "loop7"),
-}
+# Forces of the wheelset are of index 2, whose conditions the steps alone know, so that no reduced equations mend them:
+# nothing between steps is worse than the worst row (15 tolerances; rows 1800).
+DEEP = {("wheelset", method): ("force",) for method in ("radau5", "radau9")}
 # In the minute behind the start and each sunset of emep, estimates of rodas4, filtered twice, do not see components
 # that have settled: a row 0.6 ms behind the start is off by 6800 tolerances, and 55 were measured between later ones.
 # The polynomial of bdf has rows before the step, which are off by 27 to 31 tolerances there: 24 between them.

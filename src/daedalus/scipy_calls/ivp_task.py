@@ -17,10 +17,10 @@ from daedalus.scipy_calls.dae_model import DaeModel, equation_levels
 from daedalus.scipy_calls.ivp_ending import stop_of
 from daedalus.scipy_calls.ivp_events import Guards
 from daedalus.scipy_calls.ivp_settings import IvpSettings
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_of
 from daedalus.simulation.result.ending import ENDINGS, Stop
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import MethodAsked
 from daedalus.simulation.result.records_on_the_way import NotDetermined

@@ -19,11 +19,11 @@ from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
 from daedalus.model.values import parameter_values
 from daedalus.reduction.selection.selected_states import without_choice
+from daedalus.simulation.between.rows_between_steps import keep_between_steps
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.read_inputs import traced_input
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.records import sentences
-from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import raise_stopped

@@ -19,10 +19,11 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import flat_index, split_index
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.plain_record import PlainRecord
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.rebuilt_run import SavedArrays, run_of
-from daedalus.simulation.result.recorded_run import COUNTED, Dense, EventRecord
+from daedalus.simulation.result.recorded_run import COUNTED, EventRecord
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.saved_run import described_run
 from daedalus.simulation.result.sealed_record import save_sealed

@@ -9,8 +9,8 @@ from tests.support.records_of import records_of
 from tests.support.slider_cranks import angle_at, parallelogram, slider_crank, slider_crank_with_coordinates
 
 import daedalus as dd
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import Obstacle
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.singular.cut_pieces import dense_until
 

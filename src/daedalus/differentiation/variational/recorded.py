@@ -13,8 +13,9 @@ from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.variational.finished import check_finished
 from daedalus.model.lazy_values import cached_property
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import ENDINGS, Ending
-from daedalus.simulation.result.recorded_run import Dense, Work
+from daedalus.simulation.result.recorded_run import Work
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.contacts.contact_run import Contacts
 from daedalus.simulation.inputs.read_inputs import Drive
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.sliding.sliding_system import Sliding
 from daedalus.simulation.sliding.solved_slopes import slopes_of

@@ -20,6 +20,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.multistep.past_values import (
     ExplicitStepper,
@@ -29,7 +30,7 @@ from daedalus.simulation.multistep.past_values import (
 )
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
-from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
+from daedalus.simulation.result.recorded_run import COUNTED, Outcome, Work
 from daedalus.simulation.result.records_of_methods import StartedUp
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin

@@ -13,6 +13,7 @@ from daedalus.model.signals import KINDS, Signal
 from daedalus.model.switching.schedule import SAME_TIME
 from daedalus.model.system.plain_record import PlainRecord, checked_integer, checked_list, misfit
 from daedalus.model.system.system import System
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.energy.ledger_functions import with_ledger
 from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -21,7 +22,7 @@ from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
 from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import COUNTED, Dense, Outcome, Work
+from daedalus.simulation.result.recorded_run import COUNTED, Outcome, Work
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.trajectory import Trajectory

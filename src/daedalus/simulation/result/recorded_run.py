@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -14,15 +14,16 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_times
 from daedalus.model.switching.schedule import same_instant
+from daedalus.simulation.between.consistent_rows import at_fixed_steps, consistent_rows, moved_by
+from daedalus.simulation.between.dense import Dense
+from daedalus.simulation.between.mended_states import Mending
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
-from daedalus.simulation.result.consistent_rows import at_fixed_steps, consistent_rows, moved_by
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
 from daedalus.simulation.result.event_records import ContactChange, TurnedCondition, named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, held_parameters
-from daedalus.simulation.result.mended_between import mended_between, steps_around, with_room
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
@@ -84,28 +85,6 @@ class Outcome:
     # of each step: refused attempts and Newton's iterations since the start, its order; its ends where dense has more
     step_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, COUNTED)))
     step_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-
-class Dense(NamedTuple):
-    """The dense output: on each piece x(start + θ (end - start)) = Σ c_j θ^j."""
-
-    starts: np.ndarray
-    ends: np.ndarray
-    coefficients: np.ndarray
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The rows at times within."""
-        return _core.evaluate_dense(*self, times)
-
-    @staticmethod
-    def joined(parts: Sequence[Dense], width: int = 0) -> Dense:
-        """The dense output of runs that follow each other, polynomials of a lower degree filled up with zeros."""
-        if not parts:
-            return Dense(np.zeros(0), np.zeros(0), np.zeros((0, 1, width)))
-        most = max(part.coefficients.shape[1] for part in parts)
-        filled = [np.pad(c, ((0, 0), (0, most - c.shape[1]), (0, 0))) for *_, c in parts]
-        starts, ends = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-        return Dense(starts, ends, np.ascontiguousarray(np.concatenate(filled)))
 
 
 class RecordedRun(Samples):
@@ -371,7 +350,8 @@ class RecordedRun(Samples):
     @property
     def dense(self) -> Dense:
         """The dense output as arrays, computed from the recorded steps on first use."""
-        self._mend(slice(None))
+        if self._of_steps and self._mending is not None:
+            self._mending.everywhere()
         return self._of_steps
 
     @property
@@ -380,31 +360,20 @@ class RecordedRun(Samples):
         if not isinstance(self._source, Dense):
             # The core run goes; its samples stay.
             self._times, self._x, self._kept_modes = self._times, self._x, self._held_modes
-            dense = Dense(*self._source.dense())
+            self._source = Dense(*self._source.dense())
             if self._plant.deep_columns.any() and self._renews:
-                dense = Dense(dense.starts, dense.ends, with_room(dense.coefficients))
-                self._to_mend = np.ones(len(dense.starts), dtype=bool)
-            self._source = dense
+                p = partial(held_parameters, self._parameters, self._held_values)
+                self._mending = Mending(self._plant, self._drive, p, self._source)
+                self._source = self._mending.dense
         return self._source
 
-    _to_mend: np.ndarray | None = None  # which steps, at a higher index
-
-    def _mend(self, steps: slice | np.ndarray) -> None:
-        """Make states between some steps as good as the steps, where that has not been done yet."""
-        starts, ends, coefficients = self._of_steps
-        if self._to_mend is None or not self._to_mend[steps].any():
-            return
-        some = np.flatnonzero(self._to_mend[steps]) if isinstance(steps, slice) else steps[self._to_mend[steps]]
-        p = partial(held_parameters, self._parameters, self._held_values)
-        pieces = starts[some], ends[some], coefficients[some]
-        coefficients[some] = mended_between(self._plant, self._drive, p, pieces)
-        self._to_mend[some] = False
+    _mending: Mending | None = None  # of steps at a higher index
 
     def _dense_at(self, times: np.ndarray) -> np.ndarray:
-        """The rows of the dense output at times within; steps around them are mended."""
+        """The rows of the dense output at times within."""
         dense = self._of_steps
-        if self._to_mend is not None:
-            self._mend(steps_around(times, dense.starts, dense.ends))
+        if self._mending is not None:
+            self._mending.around(times)
         return dense.at(times)
 
     @property

@@ -11,13 +11,14 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.system import System
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.energy.ledger_functions import ledger_record, with_ledger
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
-from daedalus.simulation.result.recorded_run import Dense, Outcome, RecordedRun
+from daedalus.simulation.result.recorded_run import Outcome, RecordedRun
 from daedalus.simulation.result.saved_run import save
 from daedalus.simulation.result.step_table import Steps, steps_of
 from daedalus.simulation.result.transitions import Transition, transitions_of

@@ -6,12 +6,12 @@ import numpy as np
 
 from daedalus.model.system.system import System
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.solved_plant import solved_plant
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Next

@@ -30,6 +30,7 @@ from daedalus import _core
 from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.between.rows_between_steps import keep_between_steps
 from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
@@ -41,7 +42,6 @@ from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import LinearSystems
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
-from daedalus.simulation.result.rows_between_steps import keep_between_steps
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import Stop
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.trajectory import Trajectory
 
 

@@ -19,10 +19,10 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import JUMPING, switches_of
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.held_values import HeldValues
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.sliding.surface import switches_in_states
 from daedalus.simulation.switching.condition_times import condition_times
 

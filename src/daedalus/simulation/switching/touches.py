@@ -17,10 +17,10 @@ import numpy as np
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.linear_plant import AfterSolve, LinearPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.recorded_run import Dense
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import Touched
 from daedalus.simulation.switching.agenda import order_of

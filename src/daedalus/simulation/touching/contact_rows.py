@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.held_values import HeldValues
-from daedalus.simulation.result.recorded_run import Dense
 
 
 class ContactRows:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.solved_plant import solved_plant
@@ -30,15 +31,15 @@ FEWEST_POINTS = 4
 ROOM = 2_000_000
 
 
-def mended_between(
+def mended_states(
     plant: Plant,
     drive: Drive,
     p: Callable[[np.ndarray], np.ndarray],
-    pieces: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> np.ndarray:
-    """The coefficients of some pieces (starts, ends, coefficients) of a dense output, mended where there is a way to.
+    dense: Dense,
+) -> Dense:
+    """A dense output with its states mended where there is a way to.
 
-    p: parameters at some times, (times, np). coefficients: (count, degree + 1, row), with room for the new degree.
+    p: parameters at some times, (times, np).
 
     Example
     -------
@@ -52,10 +53,11 @@ def mended_between(
     >>> off(np.linspace(0, 1, 1000)) < 1.1 * off(coarse.time)
     True
     """
-    starts, ends, found = pieces[0], pieces[1], np.array(pieces[2])
+    starts, ends, given = dense
+    found = with_room(given)
     solved = solved_plant(plant) if len(starts) and plant.deep_columns.any() else None
     if solved is None:
-        return found
+        return dense
     points = found.shape[1] - 1
     own, rates = plant.row_parts["x"], plant.row_parts["xdot"]
     for some in _parts(np.flatnonzero(starts != ends), points * found.shape[2]):
@@ -71,11 +73,11 @@ def mended_between(
         found[some, :, own] = states
         found[some, :-1, rates] = states[:, 1:] * (np.arange(1, points + 1)[:, None] / lengths[:, None, None])
         found[some, -1, rates] = 0.0
-    return found
+    return Dense(starts, ends, found)
 
 
 def with_room(coefficients: np.ndarray) -> np.ndarray:
-    """Coefficients of a dense output, (count, degree + 1, row), filled up to the degree that is mended to.
+    """A copy of coefficients (count, degree + 1, row), filled up to the degree that states are mended to.
 
     Example
     -------
@@ -84,21 +86,32 @@ def with_room(coefficients: np.ndarray) -> np.ndarray:
     ((10, 5, 2), (10, 7, 2))
     """
     missing = max(FEWEST_POINTS + 1 - coefficients.shape[1], 0)
-    return np.pad(coefficients, ((0, 0), (0, missing), (0, 0))) if missing else coefficients
+    return np.pad(coefficients, ((0, 0), (0, missing), (0, 0)))
 
 
-def steps_around(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The steps from starts to ends that times lie in, in order and each once.
+class Mending:
+    """A dense output whose steps are mended where and when they are asked for."""
 
-    Example
-    -------
-    >>> import numpy as np
-    >>> steps_around(np.array([0.1, 2.5, 0.2]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])).tolist()
-    [0, 2]
-    """
-    forward = -1.0 if ends[-1] < starts[0] else 1.0
-    found: np.ndarray = np.unique(np.maximum(np.searchsorted(forward * starts, forward * times, side="right") - 1, 0))
-    return found
+    def __init__(self, plant: Plant, drive: Drive, p: Callable[[np.ndarray], np.ndarray], dense: Dense) -> None:
+        self._plant, self._drive, self._p = plant, drive, p
+        self.dense = Dense(dense.starts, dense.ends, with_room(dense.coefficients))
+        self._left = np.ones(len(dense.starts), dtype=bool)
+
+    def around(self, times: np.ndarray) -> None:
+        """Mend the steps that times lie in."""
+        starts, ends, coefficients = self.dense
+        if not self._left.any():
+            return
+        around = self.dense.steps_around(times)
+        some = around[self._left[around]]
+        if len(some):
+            part = Dense(starts[some], ends[some], coefficients[some])
+            coefficients[some] = mended_states(self._plant, self._drive, self._p, part).coefficients
+            self._left[some] = False
+
+    def everywhere(self) -> None:
+        """Mend all steps."""
+        self.around(self.dense.starts)
 
 
 def _parts(places: np.ndarray, each: int) -> Iterator[np.ndarray]:

@@ -1,7 +1,7 @@
 """Rows of save_at inside steps, moved onto what a model keeps: the dense output there obeys it to the tolerance only.
 
 Explicit runs are moved as their steps are. Implicit runs have their algebraic variables solved for at index 1; at a
-higher index their states are those of the mended dense output (mended_between.py), as `tr.at` reads it, moved onto the
+higher index their states are those of the mended dense output (mended_states.py), as `tr.at` reads it, moved onto the
 equations that contain nothing else, by the shortest way in nominal values.
 Hidden constraints hold to the tolerance there; `at(t, project=True)` has them too. What no way leads to stays.
 """
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from daedalus import _core
+from daedalus.simulation.between.consistent_rows import moved_by, solved_rows
+from daedalus.simulation.between.dense import Dense
+from daedalus.simulation.between.mended_states import mended_states
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.consistent_rows import moved_by, solved_rows
 from daedalus.simulation.result.held_values import HeldValues, held_parameters
-from daedalus.simulation.result.mended_between import mended_between, steps_around, with_room
 
 # Errors between steps are those of the steps, a few tolerances.
 FARTHEST = 10.0
@@ -62,12 +62,11 @@ def _mended(
     plant: Plant, drive: Drive, p_at: Callable[[np.ndarray], np.ndarray], run: Any, times: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
     """The rows with the states of the mended dense output, of which only the steps around them are mended."""
-    starts, ends, coefficients = run.dense()
-    if not len(starts):
+    dense = Dense(*run.dense())
+    if not len(dense.starts):
         return rows
-    some = steps_around(times, starts, ends)
-    pieces = starts[some], ends[some], with_room(coefficients[some])
-    return _core.evaluate_dense(*pieces[:2], mended_between(plant, drive, p_at, pieces), times)
+    some = dense.steps_around(times)
+    return mended_states(plant, drive, p_at, Dense(*(part[some] for part in dense))).at(times)
 
 
 def _kept(
