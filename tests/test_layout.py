@@ -288,7 +288,7 @@ def test_decisions_of_all_rooms_have_one_owner():
     """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
     names = (
         "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|REDUNDANT|REDUNDANT_ON_A_MOTION|SAME_FORMULA|DENSE|CLEAR_GAP|STAYED"
-        "|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|TIGHT|PRESSES|RANK|JUMPS|NO_DIFFERENCE"
+        "|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|TIGHT|PRESSES|RANK|JUMPS|NO_DIFFERENCE|SYMBOLIC_SOLVE|WITNESSES|TOLD_EVERY"
     )
     owners = defaultdict(set)
     for path in source_files():

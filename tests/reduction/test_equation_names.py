@@ -110,7 +110,7 @@ def test_a_written_equation_is_no_differentiated_one(names):
 
 @pytest.mark.parametrize("names", HARD)
 def test_projections_by_solves_are_the_same(names, monkeypatch):
-    monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     one, two = (dd.simulate(two_pendulums(own), 0.1, method="tsit5") for own in (PLAIN, names))
     assert isinstance(two._plant, LinearPlant)

@@ -71,6 +71,8 @@ SWEEPS, MOST_ROUNDS, LARGEST_POWER = 8, 200, 450
 # cost grows with the cube of the size. Measured on one core of a Xeon: LU of 200 unknowns 0.9 ms, singular values of
 # 400 24 ms, a null space of 600 0.18 s, singular values of an array of 1200 rows 0.85 s, a shortest step of 60 0.7 ms.
 
+# Solves by formulas: with n unknowns they have about n³ operations, so that numbers are cheaper beyond.
+SYMBOLIC_SOLVE = 24
 # Solves and shortest steps in a loop that is run through often.
 FULL_IN_LOOPS = 60
 # Linear solves and judgements of one matrix.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.display.curves import MOST_PANELS
 from daedalus.display.look import COLOURS, TIME_LABEL, Axes, labelled, legend, look, panel_column, tell_left_out
 from daedalus.display.trajectory_plot import fine_samples
 from daedalus.errors import InputError
@@ -15,7 +16,6 @@ from daedalus.model.values import unit_of
 from daedalus.simulation.result.labelled_samples import element_columns, recorded_names
 from daedalus.simulation.result.trajectory import Trajectory
 
-MOST_PANELS = 6
 # Longer names are written above their panel.
 LONGEST_LABEL = 16
 DASHES = ("-", "--", ":", "-.")

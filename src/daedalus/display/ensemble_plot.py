@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.display.curves import FLAT, MOST_VALUES, flat_value, largest
+from daedalus.display.curves import FLAT, MOST_PANELS, MOST_VALUES, flat_value, largest
 from daedalus.display.look import (
     COLOURS,
     TIME_LABEL,
@@ -26,8 +26,7 @@ from daedalus.model.names import did_you_mean, split_index
 # From this many cases on bands tell more than lines.
 MANY_CASES = 40
 BANDS = ((5, 95), (25, 75))
-# Panels that are drawn unasked, and how the values of a second swept name differ.
-MOST_PANELS = 6
+# How the values of a second swept name differ.
 DASHES = ("-", "--", ":", "-.")
 
 

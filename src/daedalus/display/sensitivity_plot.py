@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from daedalus.differentiation.result.sensitivity_result import Sensitivities
+from daedalus.display.curves import MOST_PANELS
 from daedalus.display.look import TIME_LABEL, Axes, labelled, look, mark_events, tell_left_out
 from daedalus.model.names import element_label
 from daedalus.model.values import unit_of
 
 # A label, its values over time, and its slopes by every column.
 Row = tuple[str, np.ndarray, np.ndarray]
-# The relative change that the bands show, the most panels and curves drawn unasked, and the points in time.
+# The relative change that the bands show, the most curves drawn unasked, and the points in time.
 CHANGE = 0.1
-MOST_PANELS, MOST_CURVES, POINTS = 6, 6, 401
+MOST_CURVES, POINTS = 6, 401
 
 
 @look()

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import SYMBOLIC_SOLVE
 from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import read_directions
@@ -22,8 +23,6 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.simulation.plant.projection import normal_inverse
 
-# Formulas for larger mass matrices are too long.
-LARGEST = 24
 # Formulas that differ by more from what a start is told are not used.
 SAME = 1e-8
 
@@ -97,7 +96,7 @@ def _weights(case: Case, moves: StartMoves) -> ca.SX | None:
         return weights
     labels = list(system.labels["x"])
     q, v, other = ([labels.index(n) for n in own] for own in (motion.positions, motion.velocities, motion.other_labels))
-    if max(len(q), len(v)) > LARGEST:
+    if max(len(q), len(v)) > SYMBOLIC_SOLVE:
         return None
     x, u = system.symbol("x"), system.symbol("u")
     driven = u if motion.M.size1_in(3) == u.numel() else ca.SX.zeros(motion.M.size1_in(3))

@@ -108,7 +108,7 @@ def test_large_linear_models_equal_their_formulas(monkeypatch):
     options = {"wrt": ("rod0.velocity[0]", "gravity"), "rtol": 1e-8, "atol": 1e-11}
     known = catalogue.load("rod_chain", rods=2)
     by_formulas = dd.sensitivities(known.model, (0.0, 0.2), start=known.start, **options)
-    monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 3)
+    monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 3)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     large = catalogue.load("rod_chain", rods=2)
     assert isinstance(plant_of(solvable(large.model)), LinearPlant)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import daedalus as dd
 import daedalus.reduction.forms.explicit_form as explicit_form_module
 from daedalus import catalogue
-from daedalus.reduction.forms.explicit_form import LARGEST_BLOCK, explicit_form, find_shorter_form
+from daedalus.reduction.forms.explicit_form import SYMBOLIC_SOLVE, explicit_form, find_shorter_form
 from daedalus.simulation.plant.solvable import solvable
 
 
@@ -134,7 +134,7 @@ def test_nonlinear_in_states_linear_in_unknowns(n, extra, seed):
 
 def test_the_largest_dense_block():
     """As many equations at once as are allowed: solved, in no more operations than orthogonal factors take."""
-    n = LARGEST_BLOCK
+    n = SYMBOLIC_SOLVE
     draw = np.random.default_rng(1)
     m = dd.Model()
     x, k = m.state("x", n), m.parameter("k", 1.0)
@@ -249,7 +249,7 @@ def test_steps_of_the_unknown_itself(step):
 
 
 def test_blocks_that_are_too_large():
-    n = LARGEST_BLOCK + 1
+    n = SYMBOLIC_SOLVE + 1
     m = dd.Model()
     x = m.state("x", n)
     m.equation(ca.DM(np.ones((n, n)) + np.eye(n)) @ m.der(x), x)

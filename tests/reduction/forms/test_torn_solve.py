@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rings import examples
 
 import daedalus as dd
-from daedalus.reduction.forms.explicit_form import LARGEST_BLOCK, explicit_form, find_explicit_form
+from daedalus.reduction.forms.explicit_form import SYMBOLIC_SOLVE, explicit_form, find_explicit_form
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import reduced_sample, solve_linear, torn
 
@@ -37,7 +37,7 @@ def ladder(cells):
 def test_a_block_far_above_the_limit_has_formulas_through_one_unknown():
     m = pipes(70)
     system = m.freeze()
-    assert system.sizes["z"] == 71 > LARGEST_BLOCK
+    assert system.sizes["z"] == 71 > SYMBOLIC_SOLVE
     matrix = ca.jacobian(system.residual, system.symbol("z"))[1:, :]
     cut = torn(matrix, np.array(ca.evalf(matrix).nonzeros()))
     assert torn(matrix, np.array(ca.evalf(matrix).nonzeros()), most=0) is None

@@ -22,7 +22,7 @@ MECHANISMS = ["four_bar", "slider_crank", "andrews", "delta_robot", "pendulum_3d
 @pytest.fixture
 def by_solves(monkeypatch):
     """No block is small enough for formulas."""
-    monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
 
 
@@ -62,7 +62,7 @@ def test_runs_agree_with_those_of_the_formulas(name, span, monkeypatch):
     known = dd.catalogue.load(name)
     options = {"start": known.start, "inputs": known.inputs, "rtol": 1e-9, "atol": 1e-12}
     symbolic = dd.simulate(known.model, span, **options)
-    monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     numeric = dd.simulate(known.copy().model, span, **options)
     assert isinstance(numeric._plant, LinearPlant)

@@ -13,7 +13,7 @@ from daedalus.simulation.plant.solvable import solvable
 @pytest.fixture
 def by_solves(monkeypatch):
     """No block is small enough for formulas."""
-    monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+    monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
     monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
 
 
@@ -82,7 +82,7 @@ def test_values_between_the_steps_can_be_put_on_the_constraints():
 def test_an_impulse_is_shared_by_mass(forced, monkeypatch):
     """The light bead is stopped; the rod takes the heavy one with it, and momentum p of both is what is left."""
     if forced:
-        monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+        monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
         monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     m = two_masses()
     q = m.written.symbols["q"]

@@ -66,7 +66,7 @@ def crank_angle(span, weight=2.0, speed=4.0):
 @pytest.mark.parametrize("solves", [False, True], ids=["formulas", "sparse solves"])
 def test_full_circles(solves, monkeypatch):
     if solves:
-        monkeypatch.setattr(explicit_form, "LARGEST_BLOCK", 1)
+        monkeypatch.setattr(explicit_form, "SYMBOLIC_SOLVE", 1)
         monkeypatch.setattr(explicit_form, "MOST_TORN", 0)
     tr = dd.simulate(linkage(), 5.0, **SHARP)
     assert isinstance(tr.pieces[0]._plant, LinearPlant) == solves

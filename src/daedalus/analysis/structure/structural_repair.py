@@ -19,6 +19,7 @@ from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.cancelled_terms import constant_of, without_vanishing
 from daedalus.analysis.structure.dependence.symbolic_null_vector import left_null_vector
 from daedalus.analysis.structure.expression_substitution import (
+    LARGEST_BLOCK,
     MOST_SUBSTITUTIONS,
     Substitution,
     substituted,
@@ -38,8 +39,6 @@ from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.system.equation_row import definition_row
 from daedalus.model.system.open_algebraics import EQUAL, as_fractions
 
-# A symbolic null vector is looked for in blocks up to this size; its expressions grow with the cube.
-LARGEST_BLOCK = 10
 # Each repair lowers the value of the signature, so their number is bounded; this bounds the passes over all blocks.
 MOST_REPAIRS = 12
 

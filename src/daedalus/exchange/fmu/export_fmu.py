@@ -33,7 +33,7 @@ from daedalus.exchange.fmu.model_description import (
     platform_folder,
 )
 from daedalus.exchange.fmu.resets_on_constraints import consistent_resets
-from daedalus.exchange.noise_notes import noise_notes
+from daedalus.exchange.noise_notes import MOST_LISTED, noise_notes
 from daedalus.initialisation.initialise import initialise
 from daedalus.model.expressions import concatenate, elements
 from daedalus.model.model import Model, as_system
@@ -52,8 +52,6 @@ FIRST_LOOK, LAST_LOOK = 1e-6, 0.1
 # How fast model exchange draws algebraic equations back to zero (1/s); stiff models have importers with implicit steps.
 # The transistor amplifier under CVode at 1e-8: 1.6e-4 off at its end without it, 3.5e-5 with 20, 1.3e-6 with 1000.
 DRAWN_BACK, DRAWN_BACK_STIFF = 20.0, 1000.0
-# So many conditions are named in a note.
-MOST_LISTED = 4
 # A date for all files, so that the same model gives the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.algebra.rank_decision import is_singular
+from daedalus.algebra.rank_decision import SYMBOLIC_SOLVE, is_singular
 from daedalus.analysis.structure.block_form import triangular_blocks
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation.foreign_calls import calls_foreign_code
@@ -29,8 +29,6 @@ from daedalus.reduction.forms.linearity import is_linear, may_step
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 
-# A symbolic solve of a full block of size n costs about n³ operations: beyond this size an implicit method is cheaper.
-LARGEST_BLOCK = 24
 # A larger block has formulas where this many tearing variables do: a sparse solve by numbers is cheaper otherwise.
 MOST_TORN = 8
 # This many equations with one unknown each are solved in one go.
@@ -263,7 +261,7 @@ def _loop_of_gain_one(equation: str, unknown: str) -> SingularModelError:
 
 def _large_block(system: System, residual: ca.SX, w: ca.SX, blocks: list[Block], labels: list[str]) -> NoForm | None:
     """A block that is too large, linear, and not torn to a few unknowns, found before any work on the others."""
-    for rows, columns in (block for block in blocks if len(block[0]) > LARGEST_BLOCK):
+    for rows, columns in (block for block in blocks if len(block[0]) > SYMBOLIC_SOLVE):
         own, equations = w[columns], residual[rows]
         matrix = structure_of(system).slopes("xdot", "z")[rows, columns]
         if is_linear(equations, own, matrix) and not _tears(system, matrix):

@@ -15,6 +15,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import SYMBOLIC_SOLVE
 from daedalus.errors import ModelError
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.model.names import derivative_name
@@ -37,8 +38,6 @@ from daedalus.reduction.selection.dominant_columns import BOUND, dominant_column
 
 PARAMETER = "selection"
 EVENT = "another_selection"
-# How well a choice still is follows from a symbolic solve with its constraints, which costs about n³ operations.
-LARGEST_GROUP = 24
 
 
 def with_selected_states(plan: ReductionPlan, original: System) -> ReducedModel:
@@ -147,11 +146,11 @@ def _singular(level: Level) -> ModelError:
 def _refuse_large(groups: list[list[Level]]) -> None:
     for group in groups:
         names = group[0].names
-        if len(names) > LARGEST_GROUP:
+        if len(names) > SYMBOLIC_SOLVE:
             raise ModelError(
                 'stabilise="dummy_derivatives" does not fit this model.',
                 f"{len(names)} constraints share their states: {', '.join(names[:4])}, …",
-                because=f"rating a choice of states would take one formula of more than {LARGEST_GROUP} equations.",
+                because=f"rating a choice of states would take one formula of more than {SYMBOLIC_SOLVE} equations.",
                 remedy='stabilise="projection", which grows with the number of constraints alone',
             )
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN
+from daedalus.algebra.rank_decision import KNOWN, SYMBOLIC_SOLVE
 from daedalus.errors import SolverError
 from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 
 CORRECTIONS = 2
-# Invariants that share variables are corrected together; a symbolic solve beyond this size is too long.
-LARGEST_GROUP = 24
 
 
 def projection(system: System, form: ExplicitForm) -> ca.SX | None:
@@ -53,7 +51,7 @@ def projected_state(system: System, kept: ca.SX) -> ca.SX:
 
 def moved_onto(
     kept: ca.SX, x: ca.SX, weights: np.ndarray, others: list[ca.SX], idle: ca.SX | None = None,
-    largest: int = LARGEST_GROUP,
+    largest: int = SYMBOLIC_SOLVE,
 ) -> ca.SX:  # fmt: skip
     """x behind all `CORRECTIONS` onto c = 0, as an expression of x and of the others that c is a formula of.
 
@@ -89,7 +87,7 @@ def _weighted_and_normal(kept: ca.SX, x: ca.SX, weights: np.ndarray) -> tuple[ca
 
 
 def _solved_in_groups(
-    weighted: ca.SX, normal: ca.SX, right: ca.SX, largest: int = LARGEST_GROUP
+    weighted: ca.SX, normal: ca.SX, right: ca.SX, largest: int = SYMBOLIC_SOLVE
 ) -> tuple[ca.SX, ca.SX]:
     """W Jᵀ m and m = (J W Jᵀ)⁻¹ c."""
     total, multipliers = ca.SX.zeros(weighted.size1(), right.size2()), ca.SX.zeros(*right.shape)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING, SYMBOLIC_SOLVE
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.model.expressions import concatenate, elements, symbol_key
@@ -35,8 +35,8 @@ from daedalus.simulation.result.records_on_the_way import DivisorVanishes, NotDe
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.singular.rank_watch import LONGEST, constraining
 
-# Larger blocks are not followed, nor more numbers than this along one run.
-LARGEST, NUMBERS = 24, 2e6
+# No more numbers than this are followed along one run.
+NUMBERS = 2e6
 # So many entries of blocks of one width are evaluated at a time.
 TOGETHER = 32
 # It passes through zero, and does not jump over it, where halving leads to so little of its largest value on the way.
@@ -181,7 +181,7 @@ def _blocks(system: System) -> list[LeadingBlocks]:
     for own in structure.blocks:
         rows, columns = own.equations.tolist(), own.unknowns.tolist()
         block = structure.jacobian[rows, columns]
-        if len(rows) > LARGEST or constrains[rows].any() or not ca.depends_on(block, moving):
+        if len(rows) > SYMBOLIC_SOLVE or constrains[rows].any() or not ca.depends_on(block, moving):
             continue
         unknowns = tuple(names[0 if offsets.d[j] and j < len(names[0]) else 1][j] for j in columns)
         equations = tuple(system.rows[i].equation for i in rows)
@@ -236,7 +236,7 @@ def _grouped(plant: Plant, chosen: list[tuple[ca.SX, Told]]) -> list[LeadingBloc
     system, arguments = plant.system, ca.vertcat(*plant.system.symbols())
     alike: dict[tuple[int, bool], list[tuple[Any, ...]]] = {}
     for block, told in chosen:
-        if block.shape[0] > LARGEST:
+        if block.shape[0] > SYMBOLIC_SOLVE:
             continue
         both = [ca.vec(ca.densify(part)) for part in (block, _sizes(block, arguments))]
         if ca.Function("length", [arguments], both).n_instructions() <= LONGEST:

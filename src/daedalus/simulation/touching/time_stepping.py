@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.model.mechanics.mechanics_part import touching_book
+from daedalus.simulation.multistep.multistep_run import TOLD_EVERY
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
 from daedalus.simulation.result.recorded_run import Outcome, Work
 from daedalus.simulation.result.records_of_methods import ContactsStepped, PainleveParadox
@@ -59,7 +60,6 @@ MOMENT = 1e-6
 ATTEMPTS = 12
 # More impacts than this in a hundredth of the span, and steps become equal.
 CROWD = 400
-TOLD_EVERY = 64
 
 
 def run_touching(request: Request, progress: Callable[[float], object] | None = None) -> Trajectory:

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import CONSISTENT
-from daedalus.algebra.rank_decision import balanced_sparse
+from daedalus.algebra.rank_decision import WITNESSES, balanced_sparse
 from daedalus.analysis.structure.dependence.null_vectors import NullVectors, independent_components, moved, null_vectors
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -29,8 +29,6 @@ from daedalus.model.system.equation_row import EquationRow, Role, Source
 
 # How far jets nearby lie from the one asked for, in sizes of the unknowns; nearer ones where none is found.
 DISTANCES = (0.02, 0.005, 0.001)
-# So many jets nearby must agree.
-WITNESSES = 2
 # A dropped equation that is left with more than this share contradicts the others.
 CONTRADICTS = 1e-6
 
