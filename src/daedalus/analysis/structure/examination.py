@@ -13,9 +13,8 @@ from daedalus.analysis.structure.block_form import Block, block_indices, blocks_
 from daedalus.analysis.structure.classification import Classification, linearity
 from daedalus.analysis.structure.dependence.dependent_equations import Dependence, DependenceSearch, independent_system
 from daedalus.analysis.structure.incomplete_structure import completed
-from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, consistent_jet
+from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, Stages, consistent_jet, solved_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.numeric_index import (
     Fullness,
     JetJacobian,
@@ -116,7 +115,8 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         poll("the structure of the equations")
         if wanted > order:
             order, before, jet = wanted, jet, consistent_jet(array, start, wanted, jet)
-            if best is not None and (not jet.consistent or jet.runs_away_from(before, start.size)):
+            elsewhere = jet.runs_away_from(before, start.size) or len(jet.moved) > len(before.moved)
+            if best is not None and (not jet.consistent or elsewhere):
                 return best
         best = _by_ranks(array, start, jet, order, structure, blocks)
         clear = best.determined is not None and (structure.trusted or best.gap >= CLEAR_GAP)

@@ -45,7 +45,7 @@ def judge(
     if found.dependence is not None:
         return _of_dependence(array, found)
     if not jet.consistent:
-        left = np.abs(np.nan_to_num(jet.residual, nan=np.inf)).reshape(-1, array.count).max(axis=0)
+        left = jet.left_of(array.count)
         wrong = [labels[i] for i in np.flatnonzero(left > 1e-6)] or list(labels)
         return Judgement([], wrong, [], [], ["no values were found that obey all equations and their derivatives"])
     if found.index is not None and array.count == array.size:

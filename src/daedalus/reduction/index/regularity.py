@@ -14,9 +14,8 @@ import numpy as np
 from daedalus.algebra.rank_decision import counted, is_singular
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
-from daedalus.analysis.structure.jets.consistent_jet import Jet, consistent_jet, jet_start
+from daedalus.analysis.structure.jets.consistent_jet import Jet, Stages, consistent_jet, jet_start, solved_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature, tight_slopes
 from daedalus.analysis.structure.structural_repair import Structure, repaired_structure
 from daedalus.analysis.structure.system_structure import structure_of

@@ -14,9 +14,8 @@ import numpy as np
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.dependence.dependent_equations import DependenceSearch
-from daedalus.analysis.structure.jets.consistent_jet import jet_start
+from daedalus.analysis.structure.jets.consistent_jet import Stages, jet_start, solved_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import WrittenStructure
 from daedalus.errors import DaedalusError

@@ -18,9 +18,8 @@ import numpy as np
 from daedalus.algebra.damped_newton import CONSISTENT
 from daedalus.algebra.rank_decision import WITNESSES, balanced_sparse
 from daedalus.analysis.structure.dependence.null_vectors import NullVectors, independent_components, moved, null_vectors
-from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart
+from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, Stages, solved_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.staged_jet import Stages, solved_jet
 from daedalus.analysis.structure.signature import Signature
 from daedalus.analysis.structure.system_jacobian import jacobians_at, system_jacobian
 from daedalus.deadline import poll

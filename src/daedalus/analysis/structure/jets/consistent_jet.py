@@ -2,28 +2,34 @@
 
 An index belongs to a jet, not to a state: at values that contradict a hidden constraint, or at derivatives that are
 just zero, ranks say nothing about solutions. Given values stay where that is possible; what had to move is on record.
+
+Equations are differentiated equally often, as a derivative array has them, or each no more often than its offset says:
+with offsets c and d, f_i, ..., f_i^(c_i) are solved for x_j, ..., x_j^(d_j), which is all that the system Jacobian
+contains (J. D. Pryce, BIT 41, 2001). Higher derivatives of a large system soon have numbers of any size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import CONSISTENT, damped_newton
-from daedalus.algebra.rank_decision import FULL_NULL_SPACE, FULL_RANK
-from daedalus.algebra.shortened_steps import LEFT_OUT, shortest_steps
+from daedalus.algebra.damped_newton import CONSISTENT
+from daedalus.algebra.rank_decision import FULL_RANK
+from daedalus.algebra.shortened_steps import LEFT_OUT, shortest_step
 from daedalus.analysis.linear.pencils.equilibration import equilibrate
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
-from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
+from daedalus.analysis.structure.jets.jet_equations import JetEquations, level_pieces, staged_pieces
+from daedalus.analysis.structure.jets.jet_search import SPREAD, Search
+from daedalus.analysis.structure.signature import Signature
 from daedalus.model.system.system import System
 
 # A given value that moved by more than this share of its size did not stay: far above what jets are consistent to.
 MOVED = 100 * CONSISTENT
-# Guesses that are tried around the first one, and how far around in units of the usual size.
-TRIALS, SPREAD = 4, 0.7
+# Guesses that are tried, the first as written and others around it.
+TRIALS = 3
 # In balanced units less is left out of a step.
 LEFT_OUT_BALANCED = 1e-12
 # A value this many times larger than before has run away.
@@ -34,8 +40,9 @@ FAR = 1e6
 class Jet:
     """Values of t, p, u and its derivatives (zero but for u), and y^(k) in row k.
 
-    residual: what is left of every differentiated equation, in shares of its size. moved: positions in y (and y') of
-    given values that could not be kept. inputs_stay: whether values drawn around the jet keep its inputs.
+    residual: what is left of every differentiated equation, in shares of its size. equation: which equation each of
+    them belongs to. moved: positions in y (and y') of given values that could not be kept. inputs_stay: whether values
+    drawn around the jet keep its inputs.
     """
 
     t: float
@@ -43,6 +50,7 @@ class Jet:
     u: np.ndarray
     y: np.ndarray
     residual: np.ndarray
+    equation: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=int))
     moved: tuple[tuple[int, int], ...] = ()
     inputs_stay: bool = False
 
@@ -55,6 +63,12 @@ class Jet:
     def misfit(self) -> float:
         """The largest share that is left of an equation."""
         return float(np.abs(self.residual).max(initial=0.0)) if np.all(np.isfinite(self.residual)) else float("inf")
+
+    def left_of(self, count: int) -> np.ndarray:
+        """The largest share that is left of each of so many equations and its derivatives."""
+        left = np.zeros(count)
+        np.maximum.at(left, self.equation, np.abs(np.nan_to_num(self.residual, nan=np.inf)))
+        return left
 
     def runs_away_from(self, other: Jet, size: np.ndarray) -> bool:
         """Whether values are larger by orders of magnitude than in a jet of lower order: a root at infinity."""
@@ -96,40 +110,29 @@ def jet_start(system: System, vectors: Mapping[str, np.ndarray]) -> JetStart:
 
 
 def consistent_jet(array: DerivativeArray, start: JetStart, order: int, lower: Jet | None = None) -> Jet:
-    """Solve levels 0 to `order` of the derivative array for the jet, given values first held, then freed.
+    """All equations differentiated up to `order` times and solved for the jet, given values first held, then freed.
 
     lower: a consistent jet of one order less, from which the next derivatives follow.
     """
+    stages = Stages(array, None, start, order)
     if lower is not None and lower.consistent:
-        base = np.vstack([lower.y, np.zeros((order + 2 - len(lower.y), array.size))])
-        fixed = np.zeros(base.shape, dtype=bool)
-        fixed[:2] = start.given & (len(lower.moved) == 0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            y, residual = _newton(array, start, base, fixed, order)
-        jet = Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
+        jet = stages.beyond(lower)
         if jet.consistent:
             return jet
-
-    def solve(guess: np.ndarray, held: np.ndarray, draw: np.random.Generator | None) -> Jet:
-        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is shortened
-            return _solve(array, start, guess, held, order, draw)
-
-    return first_consistent(start, TRIALS, solve)
+    return solved_jet(stages, start)
 
 
-def first_consistent(
-    start: JetStart, trials: int, solve: Callable[[np.ndarray, np.ndarray, np.random.Generator | None], Jet]
-) -> Jet:
-    """The first jet that `solve` finds consistent, else the best, from the written guess and from some around it.
+def solved_jet(stages: Stages, start: JetStart) -> Jet:
+    """The first jet that is consistent, else the best, from the written guess and from some around it.
 
-    `solve` gets a guess, the values that are held, given ones first, then none, and what draws but for the first trial.
+    Given values are held first, then none.
     """
     draw = np.random.default_rng(1987)
     best: Jet | None = None
     for held in (start.given, np.zeros_like(start.given)):
-        for trial in range(trials):
+        for trial in range(TRIALS):
             shaken = start.y + (SPREAD * start.size * draw.standard_normal(start.y.shape) if trial else 0.0)
-            jet = solve(np.where(start.given, start.y, shaken), held, draw if trial else None)
+            jet = stages.solve(np.where(start.given, start.y, shaken), held, thorough=not trial)
             if jet.consistent:
                 return jet
             best = jet if best is None or jet.misfit < best.misfit else best
@@ -143,66 +146,99 @@ def moved_values(start: JetStart, y: np.ndarray) -> tuple[tuple[int, int], ...]:
     return tuple((int(k), int(j)) for k, j in np.argwhere(shift & start.given))
 
 
-def _solve(
-    array: DerivativeArray,
-    start: JetStart,
-    guess: np.ndarray,
-    held: np.ndarray,
-    order: int,
-    draw: np.random.Generator | None,
-) -> Jet:
-    n, depth = array.size, order + 2
-    fixed = np.zeros((depth, n), dtype=bool)
-    fixed[:2] = held
-    base = np.zeros((depth, n))
-    if draw is not None:
-        base[:] = SPREAD * start.size * draw.standard_normal(base.shape)
-    base[:2] = guess
-    y, residual = _newton(array, start, base, fixed, order)
-    if held.any() and draw is None and not np.abs(residual).max(initial=0.0) <= CONSISTENT:
-        # Derivatives of fast systems are far from the sizes of their unknowns: balanced units make up for that.
-        y, residual = _newton(array, start, base, fixed, order, units=_balanced(array, start, depth))
-    if not np.abs(residual).max(initial=0.0) <= CONSISTENT:
-        # From low orders to high ones: each level starts where the one before arrived.
-        climbing = base
-        for lower in range(order + 1):
-            rows = lower + 2
-            climbing = climbing.copy()
-            climbing[:rows], residual = _newton(array, start, climbing[:rows], fixed[:rows], lower)
-        y = climbing
-    # The slow way is taken once from where one asked, and then only where everything is free.
-    if not np.abs(residual).max(initial=0.0) <= CONSISTENT and (draw is None or not held.any()):
-        y, residual = _newton(array, start, base, fixed, order, damped=True)
-    return Jet(start.t, start.p, start.u, y, residual, moved_values(start, y[:2]))
+class Stages:
+    """The jets of a system: those nearest to guesses, and others near them.
 
+    s: the offsets; without them all equations are differentiated up to `order` times. equation: which equation each row
+    belongs to.
+    """
 
-def _balanced(array: DerivativeArray, start: JetStart, depth: int) -> np.ndarray:
-    """Units of y, y', y'', ... from the pencil of the equations at the start: those of y^(k) grow with speed^k."""
-    _, slopes = array.function(0)(start.t, start.p, np.concatenate([start.u, 0 * start.u]), start.y.ravel())
-    first = slopes.full() * np.tile(start.size, 2)
-    if array.size > FULL_RANK or not np.all(np.isfinite(first)):
-        return np.tile(start.size, depth)
-    scaled = equilibrate(first[:, array.size :], first[:, : array.size])
-    return np.concatenate([start.size * scaled.columns * scaled.speed**k for k in range(depth)])
+    def __init__(self, array: DerivativeArray, s: Signature | None, start: JetStart, order: int = 0) -> None:
+        self._start = start
+        pieces = level_pieces(array, order) if s is None else staged_pieces(array, array.level(0), s)
+        self._equations = JetEquations(array, *pieces)
+        self.equation = np.array([row.number for row in self._equations.rows], dtype=int)
 
+    def solve(self, guess: np.ndarray, held: np.ndarray, thorough: bool = True) -> Jet:
+        """The jet nearest to a guess of y and y', some of it held; thorough: by slower ways too where others fail."""
+        search, held = self._search(self._start.t, self._along(guess)), self._along(held)
+        jet = self._jet(search, search.run(held).values)
+        if thorough and not jet.consistent and held.any():
+            # Derivatives of fast systems are far from the sizes of their unknowns: balanced units make up for that.
+            search = replace(search, sizes=self._balanced(), left_out=LEFT_OUT_BALANCED)
+            jet = self._jet(search, search.run(held).values)
+        if thorough and not jet.consistent:
+            search = replace(search, sizes=self._sizes, left_out=LEFT_OUT, damped=True)
+            jet = self._jet(search, search.run(held).values)
+        return jet
 
-def _newton(
-    array: DerivativeArray,
-    start: JetStart,
-    base: np.ndarray,
-    fixed: np.ndarray,
-    order: int,
-    damped: bool = False,
-    units: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Solve levels 0 to `order` for the entries of the jet that are not fixed, from the values in `base`."""
-    free, usual = ~fixed.ravel(), np.tile(start.size, order + 2) if units is None else units
-    u = np.concatenate([start.u, np.zeros((order + 1) * len(start.u))])
-    evaluation = JetEvaluation(array.function(order), np.array([start.t]), start.p, u)
-    values = base.ravel().copy()
-    equations = evaluation.selected(np.ones(evaluation.shape[0], dtype=bool), free, values, usual)
-    if damped and len(values) <= FULL_NULL_SPACE:
-        values[free] = damped_newton(equations, values[free], usual[free]).values
-    left_out = LEFT_OUT if units is None else LEFT_OUT_BALANCED
-    values[free], residual, _ = shortest_steps(equations, values[free], usual[free], left_out)
-    return values.reshape(base.shape), residual
+    @property
+    def _sizes(self) -> np.ndarray:
+        return self._start.size[[j for j, _ in self._equations.unknowns]]
+
+    def _balanced(self) -> np.ndarray:
+        """Units of y, y', y'', ... from the pencil of the equations at the start: those of y^(k) grow with speed^k."""
+        start, array = self._start, self._equations.array
+        _, slopes = array.function(0)(start.t, start.p, np.concatenate([start.u, 0 * start.u]), start.y.ravel())
+        first = slopes.full() * np.tile(start.size, 2)
+        if array.size > FULL_RANK or not np.all(np.isfinite(first)):
+            return self._sizes
+        scaled = equilibrate(first[:, array.size :], first[:, : array.size])
+        return np.array([start.size[j] * scaled.columns[j] * scaled.speed**k for j, k in self._equations.unknowns])
+
+    def beyond(self, lower: Jet) -> Jet:
+        """The jet that goes on where one of a lower order ends, y and y' held as it holds them."""
+        y = np.vstack([lower.y, np.zeros((2, lower.y.shape[1]))])
+        guess = np.array([y[k, j] if k < len(y) else 0.0 for j, k in self._equations.unknowns])
+        search = self._search(self._start.t, guess)
+        held = self._start.given & (len(lower.moved) == 0)
+        return self._jet(search, search.run(self._along(held)).values)
+
+    def _along(self, y: np.ndarray) -> np.ndarray:
+        """What is known of y and y' along the jet."""
+        n = self._equations.system.sizes["x"]
+        return self._equations.along_jet({"xdot": y[1, :n], "x": y[0, :n], "z": y[0, n:]})
+
+    def _search(self, t: float, guess: np.ndarray) -> Search:
+        eq, start = self._equations, self._start
+        return Search(eq, t, start.p, eq.steady(start.u), guess, self._sizes, nearest=False)
+
+    def nearby(
+        self, jet: Jet, distance: float, draw: np.random.Generator, without: np.ndarray, still: np.ndarray
+    ) -> Jet:
+        """A jet at a distance in sizes of the unknowns that obeys all equations but some; its residual is that of all.
+
+        A random step along the solutions, projected onto them again. `still`: unknowns that are moved and then held.
+        """
+        from scipy.sparse import diags
+
+        eq = self._equations
+        position, order = (np.array(part, dtype=int) for part in zip(*eq.unknowns))
+        base = jet.y[order, position]
+        at_random = np.isin(position, still)
+        search = self._search(jet.t + distance * draw.uniform(0.5, 1.0), base)
+        sizes = search.sizes
+        base = base + np.where(at_random & (order == 0), distance * sizes, 0.0)
+        kept = ~np.isin(self.equation, without)
+        numbers = eq.evaluation(jet.t, search.p, search.u)
+        _residual, slopes, scale = numbers.selected(kept, ~at_random, base, sizes, 0)(base[~at_random])
+        weighted = diags(1 / scale) @ slopes @ diags(sizes[~at_random])
+        drawn = draw.uniform(-1.0, 1.0, int(np.sum(~at_random)))
+        along = shortest_step(weighted, weighted @ drawn) - drawn
+        # Lower derivatives set the length: higher ones follow from them.
+        low = np.abs(along[order[~at_random] == 0]).max(initial=0.0)
+        base[~at_random] += sizes[~at_random] * along * (distance / low if low > 0 else 0.0)
+        moved = self._search(search.time, base)
+        return self._jet(moved, moved.run(at_random, kept=kept).values)
+
+    def _jet(self, search: Search, values: np.ndarray) -> Jet:
+        """Values as a jet, with what is left of all rows there."""
+        y, start = self._equations.jet_of(values), self._start
+        return Jet(
+            search.time, start.p, start.u, y, search.residual(values)[1], self.equation, moved_values(start, y[:2])
+        )
+
+    def left(self, jet: Jet, equations: np.ndarray) -> float:
+        """The largest share that is left of some equations and their derivatives; infinite if one is not finite."""
+        own = np.abs(jet.residual[np.isin(self.equation, equations)])
+        return float(own.max(initial=0.0)) if np.all(np.isfinite(own)) else float("inf")

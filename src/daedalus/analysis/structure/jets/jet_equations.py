@@ -75,6 +75,18 @@ def staged_pieces(
     return pieces, {(j, k): k - int(s.d[j]) for j in range(array.size) for k in range(int(s.d[j]) + 1)}
 
 
+def level_pieces(array: DerivativeArray, order: int) -> tuple[Pieces, StageOf]:
+    """Every equation differentiated 0 to `order` times, a stage for each level, and the unknowns that they contain."""
+    pieces = [
+        (Row(array.rows[i], k, k - order, "", i), entry)
+        for k in range(order + 1)
+        for i, entry in enumerate(elements(array.level(k)))
+    ]
+    states = array.system.sizes["x"]
+    first = {j: int(j < states) for j in range(array.size)}  # states come with their rates
+    return pieces, {(j, k): max(k - s, 0) - order for j, s in first.items() for k in range(order + s + 1)}
+
+
 class JetEquations:
     """The stack as a function of the jet, with names for its rows and unknowns.
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.damped_newton import CONSISTENT, SOLVED, Equations
+from daedalus.algebra.damped_newton import CONSISTENT, SOLVED, Equations, damped_newton
 from daedalus.algebra.homotopy import follow
 from daedalus.algebra.least_change import Arrival, least_change
-from daedalus.algebra.rank_decision import EPSILON, balanced, counted, is_singular
-from daedalus.algebra.shortened_steps import shortest_steps
+from daedalus.algebra.rank_decision import EPSILON, FULL_NULL_SPACE, balanced, counted, is_singular
+from daedalus.algebra.shortened_steps import LEFT_OUT, shortest_steps
 from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation
 from daedalus.deadline import poll
@@ -86,7 +86,8 @@ class SearchOutcome:
 class Search:
     """What is known before a search: the equations at a time with parameters and inputs, guesses and sizes.
 
-    nearest: whether the values sought are those nearest to the guess; otherwise shortest steps from it are enough.
+    nearest: whether the values sought are those nearest to the guess; otherwise shortest steps from it are enough,
+    behind damped ones where these are wanted. left_out: small pivots of such steps, see `shortest_steps`.
     """
 
     equations: JetEquations
@@ -97,6 +98,8 @@ class Search:
     sizes: np.ndarray
     metric: MassMetric = MassMetric()
     nearest: bool = True
+    damped: bool = False
+    left_out: float = LEFT_OUT
 
     @cached_property
     def numbers(self) -> JetEvaluation:
@@ -162,7 +165,7 @@ class Search:
         """Newton's method on some rows for some unknowns; once more from aside where slopes vanish at the start."""
         equations = self._selected(rows, columns, start)
         if not self.nearest:
-            return near_root(equations, start[columns], self.sizes[columns]), []
+            return self._near_root(equations, start[columns], self.sizes[columns]), []
         spread, states = self._spread(columns)
         arrival = least_change(equations, start[columns], spread, anchor[columns], states)
         if arrival.solved:
@@ -185,6 +188,14 @@ class Search:
         which = " and ".join(dict.fromkeys(self.equations.rows[row].label for row in dead))
         note = f"the slopes of {which} vanish at the guess of {names}: the search began aside of it"
         return again, [note]
+
+    def _near_root(self, equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> Arrival:
+        """Where shortest steps lead from a guess; solved as far as values are where ranks are lost."""
+        if self.damped and len(guess) <= FULL_NULL_SPACE:
+            guess = damped_newton(equations, guess, sizes).values
+        values, left, count = shortest_steps(equations, guess, sizes, self.left_out)
+        finite = bool(np.all(np.isfinite(left)))
+        return Arrival(values, left, finite and bool(np.abs(left).max(initial=0.0) <= CONSISTENT), count, finite=finite)
 
     def _in_own_sizes(
         self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray
@@ -274,13 +285,6 @@ class Search:
     def _selected(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> Callable[[np.ndarray], Any]:
         """Some rows as functions of some unknowns, the others held."""
         return self.numbers.selected(rows, columns, values, self.sizes)
-
-
-def near_root(equations: Equations, guess: np.ndarray, sizes: np.ndarray) -> Arrival:
-    """Where shortest steps lead from a guess; solved as far as values are where ranks are lost."""
-    values, left, count = shortest_steps(equations, guess, sizes)
-    finite = bool(np.all(np.isfinite(left)))
-    return Arrival(values, left, finite and bool(np.abs(left).max(initial=0.0) <= CONSISTENT), count, finite=finite)
 
 
 def _balanced_solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray | None:
