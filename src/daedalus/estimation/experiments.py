@@ -25,11 +25,20 @@ HOLDS = ("linear", "hold")
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One run of measurements: when, what drove the model, and what was seen, (times, elements), NaN for nothing."""
+    """One run of measurements: when, what drove the model, and what was seen, (times, elements), NaN for nothing.
+
+    begin: when the run starts; None for the first of the times.
+    """
 
     times: np.ndarray
     inputs: dict[str, Signal]
     measured: dict[str, np.ndarray]
+    begin: float | None = None
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From when to when the model runs."""
+        return float(self.times[0] if self.begin is None else self.begin), float(self.times[-1])
 
     @property
     def samples(self) -> int:
@@ -37,17 +46,22 @@ class Experiment:
         return int(sum(np.count_nonzero(np.isfinite(values)) for values in self.measured.values()))
 
 
-def read_experiments(system: System, data: object, time: str, hold: str) -> list[Experiment]:
+def read_experiments(
+    system: System, data: object, time: str, hold: str, begin: float | None = None
+) -> list[Experiment]:
     """The experiments in data of any kind; what cannot be compared with the model is refused by name."""
     if hold not in HOLDS:
         raise InputError(f"hold={hold!r} is not valid.", remedy='hold="linear" or hold="hold"')
     several = data if isinstance(data, (list, tuple)) else [data]
     if not several:
         raise InputError("There is no data to fit to.", "got an empty list", remedy="a DataFrame, or a list of them")
-    return [_experiment(system, one, time, hold, k if len(several) > 1 else None) for k, one in enumerate(several)]
+    numbers = range(len(several)) if len(several) > 1 else (None,)
+    return [_experiment(system, one, time, hold, begin, k) for k, one in zip(numbers, several)]
 
 
-def _experiment(system: System, data: object, time: str, hold: str, number: int | None) -> Experiment:
+def _experiment(
+    system: System, data: object, time: str, hold: str, begin: float | None, number: int | None
+) -> Experiment:
     where = "" if number is None else f" of experiment {number}"
     columns = _columns(data, time)
     if time not in columns:
@@ -59,6 +73,13 @@ def _experiment(system: System, data: object, time: str, hold: str, number: int 
         )
     times = plain_array(columns.pop(time), f"The times{where}", unit="s").ravel()
     _check_times(times, where)
+    if begin is not None and not begin <= times[0]:
+        raise InputError(
+            f"The data{where} begin before the run.",
+            f"begin={begin:g}, and the first time is {times[0]:g}",
+            because="samples are compared with a run that has started.",
+            remedy="an earlier begin, or later samples",
+        )
     inputs, measured, aside = {}, {}, []
     for name, column in columns.items():
         kind = _kind(system, name)
@@ -69,7 +90,7 @@ def _experiment(system: System, data: object, time: str, hold: str, number: int 
         else:
             aside.append(name)
     _check_measured(system, measured, aside, where)
-    return Experiment(times, inputs, measured)
+    return Experiment(times, inputs, measured, begin)
 
 
 def _columns(data: object, time: str) -> dict[str, Any]:

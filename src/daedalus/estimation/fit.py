@@ -13,6 +13,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.errors import InputError
+from daedalus.estimation.earlier_start import note_of_an_earlier_start
 from daedalus.estimation.experiments import Experiment, read_experiments
 from daedalus.estimation.fit_result import Fit
 from daedalus.estimation.least_squares_search import LeastSquaresSearch, SearchProgress
@@ -47,6 +48,7 @@ def fit(
     loss: str = "linear",
     starts: int = 1,
     seed: int = 0,
+    begin: float | None = None,
     progress: bool | Callable[[int, float], None] | None = None,
     **simulate_options: Any,
 ) -> Fit:
@@ -57,7 +59,7 @@ def fit(
     model: a model of any index. Derivatives come from `dd.sensitivities` and are exact through constraints and events.
     data: a DataFrame, an xarray Dataset, a dict of arrays, a CSV file, or a list of these with one entry per
         experiment. Columns named like inputs drive the model; columns named like states, algebraic variables or outputs
-        are compared with it. NaN is a missing sample. A run starts at the first time.
+        are compared with it. NaN is a missing sample.
     free: names of parameters and of states (for their start values), also elements such as "x[0]". The search starts
         from the values of the model, or from those in `start=` and `parameters=`.
     time: the name of the column of times.
@@ -69,6 +71,8 @@ def fit(
         then starts from the least squares.
     starts: the number of searches, from different points within the bounds (or within a factor of two). The best one is
         returned.
+    begin: the time of the start values, where every run starts; by default the first time of the data. If the data
+        begin later than the experiment did, give it: `begin=0.0`.
     progress: show a bar with the number of runs and the smallest χ² so far (None: on a terminal, after half a second),
         or a function of these two.
     simulate_options: options of `dd.simulate`; rtol is 1e-8 by default.
@@ -92,7 +96,8 @@ def fit(
     system = as_system(model)
     refuse_delays(system, "dd.fit")
     refuse_touching(system, "dd.fit")
-    experiments = read_experiments(system, data, time, hold)
+    begin = None if begin is None else plain_number(begin, "begin", "s")
+    experiments = read_experiments(system, data, time, hold, begin)
     unknowns = _unknowns(system, free, per_experiment, len(experiments))
     options = {"rtol": RTOL, "atol": ATOL, **simulate_options}
     start, parameters = (dict(options.pop(name, None) or {}) for name in ("start", "parameters"))
@@ -106,6 +111,7 @@ def fit(
     theta = np.clip(theta, *limits)
     problem.both(theta)  # what cannot be run at all is told by its own error
     search = LeastSquaresSearch(problem, limits, loss, SearchProgress(progress, system.name))
+    first = theta
     theta, end = search.best_of(theta, starts, seed, estimated)
     for _ in range(ROUNDS if estimated else 0):
         moved = _estimate_noise(problem, theta, estimated)
@@ -113,8 +119,11 @@ def fit(
             break
         theta, again = search.from_here(theta)
         end = replace(again, notes=end.notes)
+    end = replace(end, forgives=loss != "linear")
+    found = Fit(problem, theta, limits, estimated, end)
+    told = () if end.interrupted else note_of_an_earlier_start(found, search, first)
     search.progress.close()
-    return Fit(problem, theta, limits, estimated, replace(end, forgives=loss != "linear"))
+    return Fit(problem, theta, limits, estimated, replace(end, notes=(*end.notes, *told))) if told else found
 
 
 def _unknowns(

@@ -94,7 +94,8 @@ def _begin_of(one: Experiment, share: float) -> Experiment:
     """The first part of an experiment."""
     end = one.times[0] + share * (one.times[-1] - one.times[0])
     count = max(2, int(np.searchsorted(one.times, end, side="right")))
-    return Experiment(one.times[:count], one.inputs, {name: data[:count] for name, data in one.measured.items()})
+    measured = {name: data[:count] for name, data in one.measured.items()}
+    return replace(one, times=one.times[:count], measured=measured)
 
 
 @dataclass(eq=False)

@@ -93,7 +93,7 @@ class WeightedResiduals:
     ) -> Sensitivities:
         start = {**self.start, **{u.name: float(theta[k]) for k, u in own if u.letter == "x"}}
         parameters = {**self.parameters, **{u.name: float(theta[k]) for k, u in own if u.letter == "p"}}
-        span = float(one.times[0]), float(one.times[-1])
+        span = one.span
         options = {**self.options, "inputs": {**self.options.get("inputs", {}), **one.inputs}, "parameters": parameters}
         try:
             case = read_case(self.model, span, {**options, "start": start or None})
