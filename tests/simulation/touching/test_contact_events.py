@@ -165,12 +165,12 @@ def test_code_that_fails_keeps_what_was_computed():
     assert tr.outcome.stop.event == "clock_1"
 
 
-def test_dry_friction_elsewhere_in_the_model_is_refused():
+def test_dry_friction_of_what_is_no_body_is_refused():
     m = weighty()
     m.contact(flat(m), dd.ground)
     v = m.state("v", start=1.0)
     m.equation(m.der(v), m.friction("brake", v, kinetic=1.0))
-    with pytest.raises(dd.InputError, match=r"cannot be combined with m\.friction"):
+    with pytest.raises(dd.InputError, match=r"cannot be combined with every m\.friction"):
         dd.simulate(m, 1.0)
 
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "contact/one_contact.hpp"
@@ -41,11 +42,18 @@ struct ContactPoint {
     double spin_block = 0.0, roll_block = 0.0;
 };
 
-// One row of a joint: what it says of the bodies' velocities is zero, or `target`.
+// One row of a joint: what it says of the bodies' velocities is zero, or `target`. A row whose impulse has limits holds
+// as long as that stays between them: 0 and ∞ for a stop, ± h f for dry friction.
 struct JointRow {
     std::vector<int> bodies;
     std::vector<Vector3> linear, angular;  // coefficients, of the angular velocity in the world
     double target = 0.0, impulse = 0.0, block = 0.0;
+    double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+    // The velocities by a unit impulse, body by body; empty where that acts along the coefficients.
+    std::vector<Twist> moves;
+
+    bool has_limits() const { return std::isfinite(low) || std::isfinite(high); }
+    double limited(double given) const { return std::clamp(given, low, high); }
 };
 
 struct ConeSolution {
@@ -90,6 +98,28 @@ public:
         // Of a problem that is hardly more than rounding, rounding is all that is asked.
         scale_ = std::max(scale_, rounding_of_velocities() / tolerance);
         const double wanted = tolerance * scale_;
+        for_each_island([&] {
+            const ConeSolution found = solve_island(wanted, most_sweeps, most_newton, largest_newton);
+            told.residual = std::max(told.residual, found.residual);
+            told.sweeps += found.sweeps, told.newton += found.newton;
+        });
+        told.converged = told.residual <= wanted;
+        return told;
+    }
+
+    double scale() const { return scale_; }
+
+private:
+    // Sweeps before the residual is looked at for the first time.
+    static constexpr int first_patience = 20;
+    // The share of a block that is added to its diagonal in Newton's matrix, which is singular where contacts are
+    // redundant: far above rounding, and it changes the way to the solution only, not the solution.
+    static constexpr double proximal = 1e-9;
+
+    const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
+
+    ConeSolution solve_island(double wanted, int most_sweeps, int most_newton, std::size_t largest_newton) {
+        ConeSolution told;
         told.residual = residual();
         int patience = first_patience;
         while (told.residual > wanted && told.sweeps < most_sweeps) {
@@ -105,20 +135,58 @@ public:
                 }
             patience = std::min(2 * patience, 64);
         }
-        told.converged = told.residual <= wanted;
         return told;
     }
 
-    double scale() const { return scale_; }
-
-private:
-    // Sweeps before the residual is looked at for the first time.
-    static constexpr int first_patience = 20;
-    // The share of a block that is added to its diagonal in Newton's matrix, which is singular where contacts are
-    // redundant: far above rounding, and it changes the way to the solution only, not the solution.
-    static constexpr double proximal = 1e-9;
-
-    const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
+    // Solves for bodies that touch each other, or that rows join, apart from all others: `points` and `links` are theirs.
+    template <class Solve>
+    void for_each_island(Solve&& solve_it) {
+        std::vector<int> parent(twists.size());
+        std::iota(parent.begin(), parent.end(), 0);
+        const auto root = [&](int k) {
+            std::size_t own = static_cast<std::size_t>(k);
+            while (parent[own] != static_cast<int>(own)) {
+                parent[own] = parent[static_cast<std::size_t>(parent[own])];
+                own = static_cast<std::size_t>(parent[own]);
+            }
+            return static_cast<int>(own);
+        };
+        const auto join = [&](int a, int b) {
+            if (a >= 0 && b >= 0) parent[static_cast<std::size_t>(root(a))] = root(b);
+        };
+        bool whole = !coupled.empty();
+        for (const ContactPoint& p : points) join(p.a, p.b);
+        for (const JointRow& link : links) {
+            whole = whole || !link.moves.empty() || link.bodies.empty();
+            for (const int body : link.bodies) join(link.bodies.front(), body);
+        }
+        const auto island_of = [&](const ContactPoint& p) { return root(p.b >= 0 ? p.b : p.a); };
+        std::vector<std::vector<std::size_t>> points_of(twists.size()), links_of(twists.size());
+        std::size_t islands = 0;
+        const auto put = [&](std::vector<std::vector<std::size_t>>& into, int island, std::size_t k) {
+            const std::size_t at = static_cast<std::size_t>(island);
+            islands += points_of[at].empty() && links_of[at].empty();
+            into[at].push_back(k);
+        };
+        if (!whole) {
+            for (std::size_t k = 0; k < points.size(); ++k) put(points_of, island_of(points[k]), k);
+            for (std::size_t k = 0; k < links.size(); ++k) put(links_of, root(links[k].bodies.front()), k);
+        }
+        if (whole || islands < 2) return solve_it();
+        std::vector<ContactPoint> all_points;
+        std::vector<JointRow> all_links;
+        all_points.swap(points), all_links.swap(links);
+        for (std::size_t island = 0; island < points_of.size(); ++island) {
+            if (points_of[island].empty() && links_of[island].empty()) continue;
+            points.clear(), links.clear();
+            for (const std::size_t k : points_of[island]) points.push_back(all_points[k]);
+            for (const std::size_t k : links_of[island]) links.push_back(all_links[k]);
+            solve_it();
+            for (std::size_t k = 0; k < points.size(); ++k) all_points[points_of[island][k]] = points[k];
+            for (std::size_t k = 0; k < links.size(); ++k) all_links[links_of[island][k]] = links[k];
+        }
+        points.swap(all_points), links.swap(all_links);
+    }
 
     // What a velocity is known to: a residual below it is rounding.
     double rounding_of_velocities() const {
@@ -163,6 +231,9 @@ private:
         if (p.a >= 0) change(p.a, {}, -moment);
     }
     void pull(const JointRow& link, double impulse) {
+        for (std::size_t k = 0; k < link.moves.size(); ++k)
+            twists[k].v += impulse * link.moves[k].v, twists[k].w += impulse * link.moves[k].w;
+        if (!link.moves.empty()) return;
         for (std::size_t k = 0; k < link.bodies.size(); ++k)
             change(link.bodies[k], impulse * link.linear[k], impulse * link.angular[k]);
     }
@@ -172,6 +243,11 @@ private:
             sum += dot(link.linear[k], at(link.bodies[k]).v) + dot(link.angular[k], at(link.bodies[k]).w);
         return sum;
     }
+    // The impulse that brings a row to its target.
+    double answer(const JointRow& link) const {
+        return link.block > 0 ? link.impulse + (link.target - rate(link)) / link.block : link.limited(0.0);
+    }
+
     Vector3 spin(const ContactPoint& p) const {
         Vector3 w;
         if (p.b >= 0) w += at(p.b).w;
@@ -206,7 +282,7 @@ private:
         }
         for (JointRow& link : links) {
             link.block = 0.0;
-            if (!coupled.empty())
+            if (!coupled.empty() || !link.moves.empty())
                 alone_from_rest([&] { pull(link, 1.0); }, [&] { link.block = rate(link); });
             else
                 for (std::size_t k = 0; k < link.bodies.size(); ++k) {
@@ -215,7 +291,8 @@ private:
                     link.block += r.inverse_mass.x * l.x * l.x + r.inverse_mass.y * l.y * l.y +
                                   r.inverse_mass.z * l.z * l.z + dot(link.angular[k], r.inverse_inertia * link.angular[k]);
                 }
-            scale_ = std::max(scale_, std::fabs(rate(link) - link.target));
+            const double off = rate(link) - link.target, most = link.block * (off > 0 ? -link.low : link.high);
+            if (most > 0) scale_ = std::max(scale_, std::min(std::fabs(off), most));
         }
         if (scale_ == 0.0) scale_ = 1e-300;
     }
@@ -258,7 +335,8 @@ private:
     void sweep(bool backwards) {
         for (JointRow& link : links) {
             if (!(link.block > 0)) continue;
-            const double by = (link.target - rate(link)) / link.block;
+            double by = (link.target - rate(link)) / link.block;
+            if (link.has_limits()) by = link.limited(link.impulse + by) - link.impulse;
             link.impulse += by;
             pull(link, by);
         }
@@ -316,7 +394,9 @@ private:
                 most = std::max(most, std::hypot(p.twist_impulse.y - a, p.twist_impulse.z - b) * p.roll_block * norm(p.arm_b));
             }
         }
-        for (const JointRow& link : links) most = std::max(most, std::fabs(rate(link) - link.target));
+        for (const JointRow& link : links)
+            most = std::max(most, link.has_limits() ? std::fabs(link.limited(answer(link)) - link.impulse) * link.block
+                                                    : std::fabs(rate(link) - link.target));
         return most;
     }
 
@@ -336,8 +416,14 @@ private:
         for (std::size_t k = 0; k < contacts; ++k) rows_of(k, n);
         for (std::size_t k = 0; k < links.size(); ++k) {
             const std::size_t row = 3 * contacts + k;
+            const double own = delassus_[row * n + row], wanted = links[k].has_limits() ? answer(links[k]) : 0.0;
+            if (links[k].has_limits() && wanted != links[k].limited(wanted)) {
+                jacobian_[row * n + row] = own;
+                right_[row] = own * (links[k].limited(wanted) - links[k].impulse);
+                continue;
+            }
             for (std::size_t j = 0; j < n; ++j) jacobian_[row * n + j] = delassus_[row * n + j];
-            jacobian_[row * n + row] += proximal * delassus_[row * n + row];
+            jacobian_[row * n + row] += proximal * own;
             right_[row] = links[k].target - rate(links[k]);
         }
         if (!eliminate(n)) return -1.0;
@@ -381,7 +467,7 @@ private:
                 for (int i = 0; i < 3; ++i) delassus_[(3 * k + static_cast<std::size_t>(i)) * n + j] = u[i];
             }
             for (std::size_t k = 0; k < links.size(); ++k) delassus_[(3 * contacts + k) * n + j] = rate(links[k]);
-            if (!coupled.empty()) {
+            if (!coupled.empty() || (link != nullptr && !link->moves.empty())) {
                 std::fill(twists.begin(), twists.end(), Twist{});
             } else if (own != nullptr) {
                 if (own->a >= 0) twists[static_cast<std::size_t>(own->a)] = {};

@@ -102,7 +102,7 @@ class BodyContactDoor(CompliantContactDoor):
             expressions of parameters.
         stiffness, damping: of a compliant contact, N/m and N s/m at each point: f = max(0, k d + c d') at the depth d.
             It is solved by the ordinary methods with error control. Friction then grows with the slip speed, up to
-            about 1 mm/s. Give all shapes and joints first. In space, boxes are compliant with planes and spheres only.
+            about 1 mm/s. Give all shapes and joints first. Ellipsoids are compliant with planes only.
         rolling_friction, spinning_friction: lengths r, m: moments up to r times the normal force oppose rolling and
             turning on the spot.
         surface_velocity: of the second body's surface (a conveyor), in the world, m/s.

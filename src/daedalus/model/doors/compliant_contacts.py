@@ -29,7 +29,7 @@ class CompliantContactDoor(DrawingDoor):
         pair = self._compliant_pair(name, first, second, law)
         self._changed()
         self._act_in_points(first, second, pair)
-        self._tell_compliant(name, sum((f for _, f, _ in pair), ca.SX.zeros(3))[: first.size], _pressed(pair))
+        self._tell_compliant(name, _whole_force(pair)[: first.size], _pressed(pair))
 
     def _write_all_compliant(self, name: str, bodies: list[str], law: ca.SX) -> None:
         """The formulas of every pair that no joint connects and that has no law of its own."""
@@ -47,7 +47,7 @@ class CompliantContactDoor(DrawingDoor):
         sums = {body: (ca.SX.zeros(3), ca.SX(0)) for body in bodies}
         for one, two, points in pairs:
             self._act_in_points(written[one], written[two] if two else ground, points)
-            force = sum((f for _, f, _ in points), ca.SX.zeros(3))
+            force = _whole_force(points)
             for body, sign in ((one, 1.0), (two, -1.0)):
                 if body:
                     sums[body] = sums[body][0] + sign * force, sums[body][1] + _pressed(points)
@@ -62,11 +62,12 @@ class CompliantContactDoor(DrawingDoor):
         return list(compliant_force(name, first, own, None if isinstance(second, Ground) else second, other, law))
 
     def _act_in_points(self, first: Body, second: Body | Ground, points: list[PointForce]) -> None:
-        for place, force, _ in points:
-            flat, at = force[: first.size], place[: first.size]
-            self._act_on(first, flat, moment(at - first.position, flat))
+        for point in points:
+            flat, at = point.force[: first.size], point.place[: first.size]
+            twist: ca.SX | float = 0.0 if point.torque is None else point.torque
+            self._act_on(first, flat, moment(at - first.position, flat) + twist)
             if isinstance(second, Body):
-                self._act_on(second, -flat, -moment(at - second.position, flat))
+                self._act_on(second, -flat, -moment(at - second.position, flat) - twist)
 
     def _check_compliant_names(self, names: list[str]) -> None:
         for name in names:
@@ -81,7 +82,11 @@ class CompliantContactDoor(DrawingDoor):
 
 
 def _pressed(points: list[PointForce]) -> ca.SX:
-    return sum((press for _, _, press in points), ca.SX(0))
+    return sum((point.press for point in points), ca.SX(0))
+
+
+def _whole_force(points: list[PointForce]) -> ca.SX:
+    return sum((point.force for point in points), ca.SX.zeros(3))
 
 
 def taken(name: str) -> ModelError:

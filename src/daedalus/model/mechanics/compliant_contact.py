@@ -7,30 +7,41 @@ At the depth d of a point the normal force is max(0, k d + c d') while d > 0, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
 from daedalus.errors import ModelError
-from daedalus.model.mechanics.compliant_flat_shapes import TINY, FlatShape, pressing
+from daedalus.model.mechanics.bulging_shapes import TINY, BulgingShape, pressing
 from daedalus.model.mechanics.contact_shapes import LAW, ContactShape
+from daedalus.model.mechanics.trees import in_space
 
 if TYPE_CHECKING:
     from daedalus.model.doors.body import Body
 
 # The slip speed at which friction has reached 0.7 of its limit, m/s.
 SLOW = 1e-3
+# Where damping would pull, the force fades out over this share of its elastic part, by judgement: at rest a quarter of
+# the square of this is too much.
+ROUNDED = 1e-3
 
 # The place of a point, and the normal towards the first body there, both in the world, and the gap.
 PointOfContact = tuple[ca.SX, ca.SX, ca.SX]
-# A place, the force on the first body there, and the normal force.
-PointForce = tuple[ca.SX, ca.SX, ca.SX]
+
+
+class PointForce(NamedTuple):
+    """What acts at a place on the first body: a force, its normal part by the law, and a torque beside it."""
+
+    place: ca.SX
+    force: ca.SX
+    press: ca.SX
+    torque: ca.SX | None = None
 
 
 def compliant_force(
     name: str, first: Body, own: list[ContactShape], second: Body | None, other: list[ContactShape], law: ca.SX
 ) -> Iterator[PointForce]:
-    """Place, force on the first body and normal force of each point that two bodies may touch at, in space."""
+    """What acts at each point that two bodies may touch at, in space."""
     friction, stiffness, damping = (law[LAW.index(word)] for word in ("friction", "stiffness", "damping"))
     flat = first.size == 2
 
@@ -41,40 +52,54 @@ def compliant_force(
 
     for one in own:
         for two in other:
-            if flat and {one.kind, two.kind} <= {"box", "capsule"}:
-                yield from _flat_force(first, one, second, two, law, along)
+            kinds = {one.kind, two.kind}
+            if kinds <= {"box", "capsule"} and (flat or "box" in kinds):
+                yield from _area_force(first, one, second, two, law, along)
                 continue
             for place, normal, gap in _points(name, first, one, second, two):
                 slip = _velocity(first, place) - _velocity(second, place) - law[len(LAW) :]
                 depth, closing = -gap, -ca.dot(normal, slip)
                 press = ca.if_else(depth > 0, ca.fmax(0, stiffness * depth + damping * closing), 0)
-                yield place, press * normal + along(slip, normal, press), press
+                yield PointForce(place, press * normal + along(slip, normal, press), press)
 
 
-def _flat_force(
+def _area_force(
     first: Body, one: ContactShape, second: Body | None, two: ContactShape, law: ca.SX,
     along: Callable[[ca.SX, ca.SX, ca.SX], ca.SX],
 ) -> Iterator[PointForce]:  # fmt: skip
-    """The force of the potential, and damping and friction at both ends of what presses."""
+    """The force of the potential, and damping and friction at the ends of what presses."""
     stiffness, damping = (law[LAW.index(word)] for word in ("stiffness", "damping"))
-    found = pressing(_flat_shape(first, one), _flat_shape(second, two), first.position)
-    depth, normal = -found.gap, ca.vertcat(found.normal, 0)
-    elastic = ca.if_else(depth > 0, stiffness * depth, 0)
-    yield ca.vertcat(found.place(first.position), 0), ca.vertcat(elastic * found.slope[:2], 0), ca.SX(0)
-    for end in found.ends(first.position):
-        place = ca.vertcat(end, 0)
+    flat = first.size == 2
+    found = pressing(_bulging(first, one, flat), _bulging(second, two, flat), first.position)
+    depth, normal = -found.gap, in_space(found.normal)
+    touches = ca.if_else(depth > 0, 1, 0)
+    torque = None if flat else touches * stiffness * depth * found.twist
+    force = touches * stiffness * depth * in_space(found.slope)
+    yield PointForce(in_space(found.place(first.position)), force, ca.SX(0), torque)
+    ends = found.ends(first.position)
+    elastic = touches * stiffness * depth / len(ends)
+    for end in ends:
+        place = in_space(end)
         slip = _velocity(first, place) - _velocity(second, place) - law[len(LAW) :]
-        press = ca.if_else(depth > 0, ca.fmax(0, (stiffness * depth - damping * ca.dot(normal, slip)) / 2), 0)
-        yield place, (press - elastic / 2) * normal + along(slip, normal, press), press
+        damped = touches * damping * ca.dot(normal, slip) / len(ends)
+        press = _not_below_zero(elastic - damped, elastic)
+        yield PointForce(place, (press - elastic) * normal + along(slip, normal, press), press)
 
 
-def _flat_shape(body: Body | None, shape: ContactShape) -> FlatShape:
+def _not_below_zero(force: ca.SX, scale: ca.SX) -> ca.SX:
+    """The larger one of a force and zero, rounded at a share of a scale, so that no switch has to be located."""
+    return (force + ca.sqrt(force**2 + (ROUNDED * scale) ** 2 + TINY)) / 2
+
+
+def _bulging(body: Body | None, shape: ContactShape, flat: bool) -> BulgingShape:
+    """A box, or a capsule with its axis first, in the plane or in space."""
     at, turn = _placed(body, shape)
+    count = 2 if flat else 3
     if shape.kind == "box":
-        return FlatShape(at[:2], turn[:2, :2], shape.size[:2], ca.SX(0))
-    axis = turn[:2, 2]
-    across = ca.vertcat(-axis[1], axis[0])
-    return FlatShape(at[:2], ca.horzcat(axis, across), ca.vertcat(shape.size[1], 0), shape.size[0])
+        return BulgingShape(at[:count], turn[:count, :count], shape.size[:count], ca.SX(0))
+    axis = turn[:count, 2]
+    axes = ca.horzcat(axis, ca.vertcat(-axis[1], axis[0])) if flat else turn[:, [2, 0, 1]]
+    return BulgingShape(at[:count], axes, ca.vertcat(shape.size[1], ca.SX.zeros(count - 1)), shape.size[0])
 
 
 def _with_article(kind: str) -> str:
@@ -133,9 +158,7 @@ def _points(
         raise ModelError(
             f"The contact {name!r} cannot be compliant.",
             f"it is between {_with_article(one.kind)} and {_with_article(two.kind)}",
-            because="in space, corners, edges and faces take turns, with no formula that is smooth for parallel edges."
-            if "box" in (one.kind, two.kind)
-            else "ellipsoids have a formula beside planes only.",
+            because="ellipsoids have a formula beside planes only.",
             remedy="stiffness=None for a hard contact, or spheres and capsules in place of one of them",
         )
 

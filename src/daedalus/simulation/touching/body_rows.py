@@ -143,6 +143,12 @@ class BodyRows:
         """The same rows as they are read where bodies are at a row: velocities of bodies do not depend on that."""
         return self
 
+    def rows_over_twists(self, slopes: np.ndarray) -> np.ndarray:
+        """Slopes of numbers by a row, (numbers, row), as slopes by the twists of all bodies, (numbers, 6 bodies)."""
+        out = np.zeros((len(slopes), TWIST * len(self.names)))
+        out[:, self._velocities.in_table] = slopes[:, self._velocities.in_row]
+        return out
+
     def unit(self, x: np.ndarray) -> np.ndarray:
         """The row with quaternions of unit length."""
         out = x.copy()

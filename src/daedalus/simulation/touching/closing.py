@@ -9,16 +9,20 @@ def matched(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """Of each contact of a list its place in another one, where both have as many of its shapes; else -1."""
     if np.array_equal(one, two):
         return np.arange(len(one))
-    places: dict[tuple[float, float], list[int]] = {}
-    for k, pair in enumerate(map(tuple, two)):
-        places.setdefault(pair, []).append(k)
-    own: dict[tuple[float, float], list[int]] = {}
-    for k, pair in enumerate(map(tuple, one)):
-        own.setdefault(pair, []).append(k)
     out = np.full(len(one), -1)
-    for pair, mine in own.items():
-        if len(places.get(pair, [])) == len(mine):
-            out[mine] = places[pair]
+    if not len(one) or not len(two):
+        return out
+    width = max(one.max(), two.max()) + 1
+    keys = [np.asarray(pairs, dtype=float) @ (width, 1.0) for pairs in (one, two)]
+    orders = [np.argsort(own, kind="stable") for own in keys]
+    (mine, starts, counts), (other, starts_there, counts_there) = (
+        np.unique(own[order], return_index=True, return_counts=True) for own, order in zip(keys, orders)
+    )
+    place = np.minimum(np.searchsorted(other, mine), len(other) - 1)
+    known = (other[place] == mine) & (counts_there[place] == counts)
+    group = np.repeat(np.arange(len(mine)), counts)
+    rank, own = np.arange(len(one)) - starts[group], known[group]
+    out[orders[0][own]] = orders[1][starts_there[place[group[own]]] + rank[own]]
     return out
 
 

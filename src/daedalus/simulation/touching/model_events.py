@@ -73,6 +73,13 @@ class ModelEvents:
         order = order_of(system)
         self.guarded = [system.events[k] for k in order.events]
         self.clocks = [system.events[k] for k in order.clocks]
+        # Frictions and stops: their places among the guards, and what they are told by.
+        self.of_laws = [k for k, event in enumerate(self.guarded) if event.manner.contact is not None]
+        laws = [self.guarded[k].manner.contact for k in self.of_laws]
+        self._law_places = [order.events[k] for k in self.of_laws]
+        self._law_modes = np.array([system.place(f"{c.name}.mode").positions[0] for c in laws if c], dtype=int)
+        self._stops = np.array([c is not None and not c.is_friction for c in laws])
+        self.modes: np.ndarray | None = None  # of these laws, once a step has found them
         self.places = dict(zip([e.name for e in (*self.guarded, *self.clocks)], order.all))
         self.rows = {event.name: k for k, event in enumerate((*self.guarded, *self.clocks))}
         self.levels = dict(zip([event.name for event in self.clocks], levels_of(system)))
@@ -103,7 +110,9 @@ class ModelEvents:
         if not self.guarded:
             return np.zeros(0)
         found: np.ndarray = self.plant.guards.core(np.array([t]), x, self.drive.at_time(t), p)[0]
-        return found.ravel()[: len(self.guarded)].copy()
+        values = found.ravel()[: len(self.guarded)].copy()
+        values[self.of_laws] = 1.0  # steps decide about these
+        return values
 
     def begin(self, t: float, now: Present) -> None:
         """Read the sides of all guards where the run begins."""
@@ -150,6 +159,26 @@ class ModelEvents:
                     last = -1
             h = min(h, high)
         return h
+
+    # -- laws beside contacts ----------------------------------------------------------------------------------
+
+    def turn_laws(self, t: float, now: Present, modes: np.ndarray) -> None:
+        """Frictions that stick or slip and stops that close or open from a moment on, where modes have changed."""
+        old, self.modes = self.modes, modes
+        if old is None:
+            return
+        ends = []
+        for values in (old, modes):
+            p = now.p.copy()
+            p[self._law_modes] = values
+            ends.append(np.concatenate([now.x, p[len(p) - self.system.discrete_count :]]))
+        self.told += [(self._law_places[k], t, ends[0], ends[1]) for k in np.flatnonzero(modes != old)]
+
+    def strike_stops(self, t: float, now: Present, struck: list[int]) -> None:
+        """Stops that close by an impact, and others that let go."""
+        old = np.where(self._stops, 0.0, 1.0) if self.modes is None else self.modes
+        self.modes = old
+        self.turn_laws(t, now, np.where(self._stops, np.isin(np.arange(len(old)), struck), old))
 
     # -- a moment ----------------------------------------------------------------------------------------------
 

@@ -24,21 +24,23 @@ from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Piece, Road, find_road
 from daedalus.simulation.touching.conflicting_laws import NoMotionError
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
+from daedalus.simulation.touching.contact_problem import EXACT, QUICK, ContactCounts
 from daedalus.simulation.touching.contact_rows import ContactRows, slopes_at
-from daedalus.simulation.touching.contact_step import (
-    EXACT,
-    FIXED,
-    QUICK,
-    ContactCounts,
-    ContactStepper,
-    Lengths,
-    Stepped,
-)
+from daedalus.simulation.touching.contact_step import ContactStepper, Stepped
 from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
+from daedalus.simulation.touching.lengths import FIXED, Lengths
 from daedalus.simulation.touching.model_events import ModelEvents, Present
+from daedalus.simulation.touching.single_laws import STOP, single_laws, without_laws
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
-from daedalus.simulation.touching.touching_requests import FEW, MOREAU, check_touching, is_located, way_between_contacts
+from daedalus.simulation.touching.touching_requests import (
+    FEW,
+    MOREAU,
+    check_touching,
+    is_located,
+    limit_reached,
+    way_between_contacts,
+)
 
 # Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
 TOUCH = 1e-8
@@ -111,12 +113,13 @@ class ContactMarch:
             )
             return slopes
 
-        self.rhs = rhs
+        self.beside = single_laws(plant, bodies)
+        self.rhs = rhs if self.beside is None else without_laws(self.beside, drive.at_time, quiet)
         # A projection that is no function of a row leaves joints to the steps, which take positions back as well.
         project = None if plant.projection is None else plant.projection.core
         self.project = project if callable(project) else None
         small, large = bodies.lengths
-        slope = rhs(request.t0, row)
+        slope = self.rhs(request.t0, row)
         fast = float(np.abs(bodies.rows.twists(row)[:, :3]).max(initial=0.0))
         pull = float(np.abs(bodies.rows.changes(row, slope)[:, :3]).max(initial=0.0))
         if pull < WEIGHTLESS * fast**2 / large:
@@ -126,7 +129,7 @@ class ContactMarch:
         self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
-            bodies, rhs, drive.at_time, quiet, self.slots, lengths, self.counts, EXACT, 0.1 * small
+            bodies, self.rhs, drive.at_time, quiet, self.slots, lengths, self.counts, EXACT, 0.1 * small, self.beside
         )
         self.t, self.x = request.t0, row
         self.rows = ContactRows(request.t0, row)
@@ -195,16 +198,9 @@ class ContactMarch:
         return reached(t1) if stop is None else stop
 
     def _limit(self) -> Stop | None:
-        _, _, _, max_steps, time_limit = self.request.limits
         if self.progress is not None and self.counts.steps % TOLD_EVERY == 0:
             self.progress(self.t)
-        if max_steps is not None and self.counts.steps >= max_steps:
-            return Stop(Ending.STEP_LIMIT, self.t, f"took max_steps = {max_steps} steps and got to {time_text(self.t)}")
-        if time_limit is not None and time.perf_counter() - self.began > time_limit:
-            return Stop(
-                Ending.TIME_LIMIT, self.t, f"ran for time_limit = {time_limit:g} s and got to {time_text(self.t)}"
-            )
-        return None
+        return limit_reached(self.request, self.counts.steps, time.perf_counter() - self.began, self.t)
 
     def _longest(self) -> float:
         """A step in which no body passes through another, or turns far."""
@@ -367,6 +363,8 @@ class ContactMarch:
         for word in ("force", "torque", "normal"):
             values[places[word]] = done.values[places[word]]
         values[places["impulse"]] = self.impulse[places["impulse"]]
+        if self.beside is not None and done.modes is not None:
+            values[self.beside.laws.modes] = done.modes
         return values
 
     def _ended(self, t: float, x: np.ndarray, h: float) -> tuple[Stepped, float]:
@@ -414,7 +412,10 @@ class ContactMarch:
         places = self.slots.places
         self.impulse[places["impulse"]] += impulse[places["force"]]
         self.forces[places["impulse"]] = self.impulse[places["impulse"]]
-        self.modes.strike(pairs, self.t, before, self._row())
+        self.modes.strike({pair for pair in pairs if pair[0] != STOP}, self.t, before, self._row())
+        if self.beside is not None:
+            stops = [k for one, k, _ in pairs if one == STOP]
+            self.events.strike_stops(self.t, Present(self.x, self.forces), stops)
         self.rows.jump(self.t, self.x)
         self.crowd.append(self.t)
         recent = self.crowd[-CROWD:]
@@ -454,7 +455,9 @@ class ContactMarch:
         if self.located and len(done.points) and self.paradox is None:
             self.paradox = self._paradox(done.points)
         self.forces = values = self._with_forces(done)
-        self.stepper.took(done.points, h)
+        self.stepper.took(done.points, h, done.modes)
+        if self.beside is not None and done.modes is not None:
+            self.events.turn_laws(t0, Present(x0, self.forces), done.modes)
         self.t, self.x = t1, x
         self.rows.step((t0, t1), x0, x, values)
         self.counts.steps += 1

@@ -49,14 +49,14 @@ class TouchingBodies:
         self.contacts = [c for c in written.touching.values() if not c.compliant]
         self.size = max((body.size for body in self.described.bodies.values()), default=3)
         self.shapes = sorted(written.shapes.values(), key=lambda s: self.index.get(s.body, -1))
-        # A second one looks at the end of a step while the first keeps its contacts.
-        self.world, self.scout, self.laws, self.lengths = self._made(p)
+        # A second one looks at the end of a step, a third one takes positions back, while the first keeps its contacts.
+        (self.world, self.scout, self.pusher), self.laws, self.lengths = self._made(p)
         self.joints = joint_rows(system, book, self.rows)
 
     # -- the core's view ---------------------------------------------------------------------------------------
 
-    def _made(self, p: np.ndarray) -> tuple[Any, Any, np.ndarray, tuple[float, float]]:
-        """The world of the core, the laws as numbers, and the smallest and the largest size of a shape."""
+    def _made(self, p: np.ndarray) -> tuple[list[Any], np.ndarray, tuple[float, float]]:
+        """Three worlds of the core, the laws as numbers, and the smallest and the largest size of a shape."""
         bodies = [self.described.bodies[name] for name in self.names]
         parts = [concatenate([ca.SX(b.mass), *([ca.vec(b.inertia)] if b.inertia is not None else [])]) for b in bodies]
         parts += [concatenate([s.size, s.at, ca.vec(s.rotation.T)]) for s in self.shapes]
@@ -85,12 +85,12 @@ class TouchingBodies:
         signs, table = self._law_table(owners)
         core_laws = np.hstack([laws[:, :CORE_LAW], signs[:, None] * laws[:, len(LAW) :]])
         arguments = (mass, inertia, kinds, owners, shaped[:, :3], shaped[:, 3:6], shaped[:, 6:], core_laws, table)
-        world, scout = (_core.ContactWorld(*arguments) for _ in range(2))
+        worlds = [_core.ContactWorld(*arguments) for _ in range(3)]
         # A shape far from the centre of its body makes the body as large.
         reach = np.where(owners >= 0, np.linalg.norm(shaped[:, 3:6], axis=1), 0.0)
         sizes = [s[:2].max() + far for s, far, own in zip(shaped, reach, self.shapes) if own.kind != "plane"]
         least = [min(v for v in s[:3] if v > 0) for s, own in zip(shaped, self.shapes) if own.kind != "plane"]
-        return world, scout, laws, (min(least, default=1.0), max(sizes, default=1.0))
+        return worlds, laws, (min(least, default=1.0), max(sizes, default=1.0))
 
     def _check_numbers(self, values: list[np.ndarray]) -> None:
         """Refuse parameters that make a mass, a size or a law what the model itself would not take."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.names import listed
+from daedalus.simulation.result.ending import Ending, Stop, time_text
 from daedalus.simulation.run.request import NO_LIMITS, Request
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
@@ -72,14 +72,6 @@ def check_touching(request: Request) -> None:
             because="its steps follow the tolerance and end where contacts change.",
             remedy='rtol= or max_step=, or method="time_stepping"',
         )
-    laws = [event.manner.contact.name for event in request.system.events if event.manner.contact is not None]
-    if laws:
-        raise InputError(
-            "Hard contacts between bodies cannot be combined with m.friction and m.unilateral yet.",
-            f"the model has {listed(list(dict.fromkeys(laws)), 6)}",
-            because="their forces would have to be solved together.",
-            remedy="compliant contacts (stiffness=), or shapes and m.contact for all of them",
-        )
     if request.t1 < request.t0:
         raise InputError(
             "A run with hard contacts must go forward in time.",
@@ -87,3 +79,13 @@ def check_touching(request: Request) -> None:
             because="impacts and friction lose energy, so the past cannot be computed from the present.",
             remedy="a span that ends after its start",
         )
+
+
+def limit_reached(request: Request, steps: int, seconds: float, t: float) -> Stop | None:
+    """The end of a run that has taken as many steps, or as long, as it may."""
+    _, _, _, max_steps, time_limit = request.limits
+    if max_steps is not None and steps >= max_steps:
+        return Stop(Ending.STEP_LIMIT, t, f"took max_steps = {max_steps} steps and got to {time_text(t)}")
+    if time_limit is not None and seconds > time_limit:
+        return Stop(Ending.TIME_LIMIT, t, f"ran for time_limit = {time_limit:g} s and got to {time_text(t)}")
+    return None

@@ -61,6 +61,11 @@ class SeenTree:
             out[own.places] = _moved(own.kind, x[own.places], h * v[own.columns])
         return out
 
+    def rows_over_twists(self, slopes: np.ndarray) -> np.ndarray:
+        """Slopes of numbers by a row, (numbers, row), as slopes by the twists of all bodies, (numbers, 6 bodies)."""
+        found: np.ndarray = slopes[:, self.rows.speeds] @ self.inverse
+        return found
+
     @property
     def inverse(self) -> np.ndarray:
         """The pseudo-inverse of J, (velocities, 6 bodies)."""

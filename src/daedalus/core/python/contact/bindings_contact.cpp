@@ -87,6 +87,33 @@ struct ContactWorld {
         }
     }
 
+    // Rows behind those of joints whose impulses have limits: coefficients and velocities by a unit impulse, each over
+    // (v in the world, ω in the body) of all bodies; target, low and high of each.
+    void limits(nb::handle coefficients, nb::handle moves, nb::handle ranges) {
+        const Doubles entry(coefficients), moved(moves), range(ranges);
+        const long long width = TWIST * static_cast<long long>(world.turns.size()), rows = range.size() / 3;
+        check(entry.size() == rows * width && moved.size() == rows * width, "one entry a row, body and component");
+        for (long long k = 0; k < rows; ++k) {
+            JointRow link;
+            link.target = range.data()[3 * k], link.low = range.data()[3 * k + 1], link.high = range.data()[3 * k + 2];
+            for (std::size_t body = 0; body < world.turns.size(); ++body) {
+                const long long at = k * width + TWIST * static_cast<long long>(body);
+                link.bodies.push_back(static_cast<int>(body));
+                link.linear.push_back(read3(entry.data() + at));
+                link.angular.push_back(world.turns[body] * read3(entry.data() + at + 3));
+                link.moves.push_back({read3(moved.data() + at), world.turns[body] * read3(moved.data() + at + 3)});
+            }
+            world.problem.links.push_back(std::move(link));
+        }
+    }
+    nb::object link_impulses() const {
+        const std::vector<JointRow>& links = world.problem.links;
+        nb::object out = empty_in_numpy({links.size()});
+        double* const to = const_cast<double*>(Doubles(out).data());
+        for (std::size_t k = 0; k < links.size(); ++k) to[k] = links[k].impulse;
+        return out;
+    }
+
     // Twists (v in the world, ω in the body) of all bodies by unit wrenches of that kind, where joints couple them.
     void couple(nb::handle matrix) {
         const Doubles given(matrix);
@@ -234,6 +261,8 @@ void bind_contact(nb::module_& module) {
              nb::arg("places"), nb::arg("turns"), nb::arg("laws"), nb::arg("law_of"))
         .def("place", &ContactWorld::place, nb::arg("poses"), nb::arg("limit"), nb::arg("share") = 1.0)
         .def("joints", &ContactWorld::joints, nb::arg("begins"), nb::arg("bodies"), nb::arg("entries"), nb::arg("targets"))
+        .def("limits", &ContactWorld::limits, nb::arg("coefficients"), nb::arg("moves"), nb::arg("ranges"))
+        .def("link_impulses", &ContactWorld::link_impulses)
         .def("couple", &ContactWorld::couple, nb::arg("matrix"))
         .def("solve", &ContactWorld::solve, nb::arg("twists"), nb::arg("bounds"), nb::arg("frictional") = true,
              nb::arg("tolerance") = 1e-10, nb::arg("sweeps") = 1000, nb::arg("newton") = 40, nb::arg("largest") = 400,

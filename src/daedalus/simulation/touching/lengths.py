@@ -1,0 +1,22 @@
+"""Lengths and speeds of a run with hard contacts: what touches, what rests, what bounces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# A fixed step that is not given, as a share of the time √(size / pull): in it a shape falls by half the square of this
+# in its sizes, and Moreau's method, of order one, is good to about this share.
+FIXED = 0.01
+# A contact goes on over gaps of this share of the shapes' size: twice the fall in a fixed step. The share of the speed
+# that a step gives is by judgement.
+NEAR, NEAR_SPEED = FIXED**2, 0.1
+
+
+class Lengths(NamedTuple):
+    """What counts as touching (m), as an approach at rest (m/s), and as a bounce."""
+
+    touch: float
+    slow: float
+    bounce: float
+    size: float  # of shapes
+    pull: float  # the acceleration at the start, m/s²
