@@ -12,49 +12,12 @@
 
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <vector>
 
+#include "contact/islands.hpp"
 #include "contact/one_contact.hpp"
 
 namespace daedalus::contact {
-
-struct Twist {
-    Vector3 v, w;  // of the centre of mass, and angular, both in the world
-};
-
-// What resists a change of velocity: inverse masses along the axes of the world, and the inverse inertia there.
-struct Resistance {
-    Vector3 inverse_mass;
-    Matrix3 inverse_inertia;
-};
-
-struct ContactPoint {
-    int a = -1, b = -1;  // bodies, -1 for the ground
-    Vector3 n, t1, t2, arm_a, arm_b, place;
-    double gap = 0.0, friction = 0.0, rolling = 0.0, spinning = 0.0;
-    Vector3 slip;                // velocity of the surface of b against that of a
-    int law = -1, first = -1, second = -1;  // whose contact, and which shapes
-    double bound = 0.0;
-    Vector3 impulse;             // normal, tangential
-    Vector3 twist_impulse;       // spinning, rolling
-    Matrix3 block;               // velocity by a unit of impulse
-    double spin_block = 0.0, roll_block = 0.0;
-};
-
-// One row of a joint: what it says of the bodies' velocities is zero, or `target`. A row whose impulse has limits holds
-// as long as that stays between them: 0 and ∞ for a stop, ± h f for dry friction.
-struct JointRow {
-    std::vector<int> bodies;
-    std::vector<Vector3> linear, angular;  // coefficients, of the angular velocity in the world
-    double target = 0.0, impulse = 0.0, block = 0.0;
-    double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-    // The velocities by a unit impulse, body by body; empty where that acts along the coefficients.
-    std::vector<Twist> moves;
-
-    bool has_limits() const { return std::isfinite(low) || std::isfinite(high); }
-    double limited(double given) const { return std::clamp(given, low, high); }
-};
 
 struct ConeSolution {
     double residual = 0.0;  // the largest violation, as a velocity
@@ -141,49 +104,18 @@ private:
     // Solves for bodies that touch each other, or that rows join, apart from all others: `points` and `links` are theirs.
     template <class Solve>
     void for_each_island(Solve&& solve_it) {
-        std::vector<int> parent(twists.size());
-        std::iota(parent.begin(), parent.end(), 0);
-        const auto root = [&](int k) {
-            std::size_t own = static_cast<std::size_t>(k);
-            while (parent[own] != static_cast<int>(own)) {
-                parent[own] = parent[static_cast<std::size_t>(parent[own])];
-                own = static_cast<std::size_t>(parent[own]);
-            }
-            return static_cast<int>(own);
-        };
-        const auto join = [&](int a, int b) {
-            if (a >= 0 && b >= 0) parent[static_cast<std::size_t>(root(a))] = root(b);
-        };
-        bool whole = !coupled.empty();
-        for (const ContactPoint& p : points) join(p.a, p.b);
-        for (const JointRow& link : links) {
-            whole = whole || !link.moves.empty() || link.bodies.empty();
-            for (const int body : link.bodies) join(link.bodies.front(), body);
-        }
-        const auto island_of = [&](const ContactPoint& p) { return root(p.b >= 0 ? p.b : p.a); };
-        std::vector<std::vector<std::size_t>> points_of(twists.size()), links_of(twists.size());
-        std::size_t islands = 0;
-        const auto put = [&](std::vector<std::vector<std::size_t>>& into, int island, std::size_t k) {
-            const std::size_t at = static_cast<std::size_t>(island);
-            islands += points_of[at].empty() && links_of[at].empty();
-            into[at].push_back(k);
-        };
-        if (!whole) {
-            for (std::size_t k = 0; k < points.size(); ++k) put(points_of, island_of(points[k]), k);
-            for (std::size_t k = 0; k < links.size(); ++k) put(links_of, root(links[k].bodies.front()), k);
-        }
-        if (whole || islands < 2) return solve_it();
+        const std::vector<Island> islands = coupled.empty() ? islands_of(points, links, twists.size()) : std::vector<Island>{};
+        if (islands.size() < 2) return solve_it();
         std::vector<ContactPoint> all_points;
         std::vector<JointRow> all_links;
         all_points.swap(points), all_links.swap(links);
-        for (std::size_t island = 0; island < points_of.size(); ++island) {
-            if (points_of[island].empty() && links_of[island].empty()) continue;
+        for (const Island& own : islands) {
             points.clear(), links.clear();
-            for (const std::size_t k : points_of[island]) points.push_back(all_points[k]);
-            for (const std::size_t k : links_of[island]) links.push_back(all_links[k]);
+            for (const std::size_t k : own.points) points.push_back(all_points[k]);
+            for (const std::size_t k : own.links) links.push_back(all_links[k]);
             solve_it();
-            for (std::size_t k = 0; k < points.size(); ++k) all_points[points_of[island][k]] = points[k];
-            for (std::size_t k = 0; k < links.size(); ++k) all_links[links_of[island][k]] = links[k];
+            for (std::size_t k = 0; k < points.size(); ++k) all_points[own.points[k]] = points[k];
+            for (std::size_t k = 0; k < links.size(); ++k) all_links[own.links[k]] = links[k];
         }
         points.swap(all_points), links.swap(all_links);
     }

@@ -85,7 +85,7 @@ def _unit(way: ca.SX) -> ca.SX:
     return way / ca.sqrt(ca.sumsqr(way) + TINY)
 
 
-class Axis(NamedTuple):
+class SeparatingAxis(NamedTuple):
     """A normal along which shapes may be apart, and what its separation is lessened by, as a share of both shapes."""
 
     normal: ca.SX
@@ -102,15 +102,15 @@ def gap_of(one: BulgingShape, two: BulgingShape) -> ca.SX:
     return reduce(lambda a, b: _larger(a, b, soft), apart)
 
 
-def _axes_in_the_plane(one: BulgingShape, two: BulgingShape) -> Iterator[Axis]:
-    yield from (Axis(shape.axes[:, k]) for k in (0, 1) for shape in (one, two))
+def _axes_in_the_plane(one: BulgingShape, two: BulgingShape) -> Iterator[SeparatingAxis]:
+    yield from (SeparatingAxis(shape.axes[:, k]) for k in (0, 1) for shape in (one, two))
     if not (one.radius.is_zero() and two.radius.is_zero()):
-        yield from (Axis(_unit(a - b)) for a in one.corners() for b in two.corners())
+        yield from (SeparatingAxis(_unit(a - b)) for a in one.corners() for b in two.corners())
 
 
-def _axes_in_space(one: BulgingShape, two: BulgingShape) -> Iterator[Axis]:
+def _axes_in_space(one: BulgingShape, two: BulgingShape) -> Iterator[SeparatingAxis]:
     for shape in (one, two):
-        yield from (Axis(axis) for axis in shape.edges() if shape.is_box)
+        yield from (SeparatingAxis(axis) for axis in shape.edges() if shape.is_box)
     for first in one.edges():
         for second in two.edges():
             yield _known(ca.cross(first, second), PARALLEL)
@@ -121,10 +121,10 @@ def _axes_in_space(one: BulgingShape, two: BulgingShape) -> Iterator[Axis]:
         yield from (_known(way / segment.radius, BULGE) for way in ways)
 
 
-def _known(way: ca.SX, least: float) -> Axis:
+def _known(way: ca.SX, least: float) -> SeparatingAxis:
     """A way as a normal, which counts where it is several times as long as `least`."""
     square = ca.sumsqr(way)
-    return Axis(way / ca.sqrt(square + (1e-2 * least) ** 2), ca.exp(-square / least**2))
+    return SeparatingAxis(way / ca.sqrt(square + (1e-2 * least) ** 2), ca.exp(-square / least**2))
 
 
 def _beyond(x: ca.SX, half: ca.SX) -> ca.SX:
