@@ -43,9 +43,10 @@ from daedalus.studies.interval_matrix import WIDE, IntervalMatrix
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
 # What an interval misses goes with the fifth power of its length (U. M. Ascher, R. M. M. Mattheij and R. D. Russell,
-# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). It is cut in at most so many pieces, until
-# these miss by half a tolerance; where halves do, the motion is compared with one on half of these steps.
-POWER, MOST_PIECES = 5, 5
+# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). It is cut in pieces that miss by half a
+# tolerance: in more of them where this leaves none that misses by more, else in few, since large misses say little of
+# shorter steps. A motion is compared with one on steps of half the length at most.
+POWER, MOST_PIECES, LAST_PIECES = 5, 5, 8
 NEARLY = 0.5 * 2**POWER
 # Steps of Newton's method at most, and the scaled residual of what is solved.
 MOST_STEPS, SOLVES = 60, 1e-6
@@ -155,7 +156,7 @@ class _BoundaryCollocation:
         """The mesh refined until the equations hold between the points, then compared with half the steps."""
         mesh = self._mesh(np.linspace(*self.span, count + 1))
         unknowns = self._first(mesh, guess)
-        iterations, before = 0, None
+        iterations, before, agrees = 0, None, False
         for _ in range(MOST_REFINEMENTS):
             root = self._newton(mesh, unknowns)
             if isinstance(root, SolverError):
@@ -165,16 +166,20 @@ class _BoundaryCollocation:
             misses = self.collocation.misses(mesh, unknowns, self._whole(p), rtol, atol)
             if before is not None:
                 error = self._difference(*before, mesh, unknowns)
-                if error <= max(10 * rtol, 1e-12) and np.max(misses) <= 1:
+                agrees = error <= max(10 * rtol, 1e-12)
+                if agrees and np.max(misses) <= 1:
                     values = self.collocation.split(unknowns, len(mesh) - 1)[0]
                     return BoundarySolution(
                         self.collocation, mesh, values, self._whole(p), list(self.free), error,
                         float(np.max(misses)) * rtol, iterations,
                     )  # fmt: skip
-            before = (mesh, unknowns) if np.max(misses) <= NEARLY else None
             wanted = np.ceil((2 * np.nan_to_num(misses, nan=np.inf)) ** (1 / POWER))
-            pieces = np.where(misses <= 1, 1, np.clip(wanted, 2, MOST_PIECES))
-            finer = cut(mesh, 2 * pieces if before else pieces)
+            most = LAST_PIECES if np.max(wanted) <= LAST_PIECES else MOST_PIECES
+            pieces = np.where(misses <= 1, 1, np.clip(wanted, 2, most))
+            if np.max(misses) <= NEARLY and not agrees:
+                pieces *= 2
+            before = (mesh, unknowns) if agrees or np.all(pieces > 1) else None
+            finer = cut(mesh, pieces)
             if len(finer) > MOST_INTERVALS:
                 break
             unknowns, mesh = np.concatenate([self.collocation.moved(mesh, unknowns, finer), p]), finer
