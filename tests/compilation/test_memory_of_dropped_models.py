@@ -218,6 +218,18 @@ def clocks(k):
     m.every(0.03, call=lambda t, values, memory: ((values[0] + k,), memory), reads=["x"], writes=["seen"])
     dd.simulate(m, 0.1)
 
+def field(k):
+    m = dd.Model(f"field{k}")
+    u = m.state("u", (6, 6), start=[[1.0 + 1e-3 * k] * 6] + [[0.0] * 6] * 5)
+    m.equation(m.der(u), dd.laplacian(u, 1.0 + 1e-3 * k, boundary="neumann") - 0.1 * u**3)
+    dd.simulate(m, 0.1).at(0.05)["u"]
+
+def imported(k):
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        dd.exchange.fmu(with_parameter(k), folder + "/model.fmu")
+        dd.simulate(dd.exchange.load_fmu(folder + "/model.fmu"), 0.05)
+
 kinds, first, count = [globals()[name] for name in sys.argv[1].split()], int(sys.argv[2]), int(sys.argv[3])
 for kind in kinds:
     for k in range(first):
@@ -229,7 +241,7 @@ for kind in kinds:
 """
 
 SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction", "parts")
-OF_RUNS = ("reduced", "late", "kept", "clocks", "contact", "robot", "linear")
+OF_RUNS = ("reduced", "late", "kept", "clocks", "contact", "robot", "linear", "field", "imported")
 KINDS = (*SIMULATED, *OF_RUNS, "function", "derivative", "sweep", "fit", "plan", "controller", "estimator")
 
 

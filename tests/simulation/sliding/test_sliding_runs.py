@@ -299,3 +299,25 @@ def test_a_spiral_between_two_conditions_ends_in_its_middle():
     tr = dd.simulate(m, 1.0)
     assert tr.success, tr.stop_reason
     assert [float(tr.end[name]) for name in ("x", "y")] == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["auto", "tsit5", "radau5", "bdf"])
+def test_a_run_that_slides_from_its_start_has_one_row_there_with_the_slope_of_sliding(method):
+    m = dd.Model("relay")
+    x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+    m.equation(m.der(x), 1 - 2 * ca.sign(x))
+    m.equation(m.der(y), ca.sign(x))
+    tr = dd.simulate(m, 1.0, method=method)
+    assert (tr.time == 0.0).sum() == 1
+    assert tr["x_dot"][0] == pytest.approx(0.0, abs=1e-12)
+    assert tr["y_dot"][0] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_what_fires_at_the_start_leaves_one_row_of_a_run_that_slides():
+    m = dd.Model("relay")
+    x, on = m.state("x", start=0.0), m.discrete("on", start=0.0)
+    m.equation(m.der(x), on - 2 * ca.sign(x))
+    m.when(m.time >= 0, {"on": on + 0.5}, at_start=True)
+    tr = dd.simulate(m, 1.0)
+    assert (tr.time == 0.0).sum() == 1
+    assert (tr["on"][0], tr["x_dot"][0]) == (0.5, pytest.approx(0.0, abs=1e-12))

@@ -1,8 +1,8 @@
 """A run that consists of pieces, read as one: each piece is a trajectory with its own method, equations and rows.
 
 A piece begins where the one before it stopped. Their common moment is one sample, that of the later piece; where an
-event happened there too, or where it begins or ceases to slide, the sample before it stays. An event that ended a piece
-so that another could begin is not an event of the whole.
+event happened there too, or where it begins or ceases to slide on its way, the sample before it stays. An event that
+ended a piece so that another could begin is not an event of the whole.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class JoinedTrajectory(Joined, Trajectory):
     def __init__(self, pieces: Sequence[Trajectory]) -> None:
         first, last = pieces[0], pieces[-1]
         self._pieces, self._order = tuple(pieces), None
-        self._parts = [*(_before(*pair) for pair in pairwise(pieces)), last]
+        begin = next((piece._times[0] for piece in pieces if len(piece._times)), np.nan)
+        self._parts = [*(_before(*pair, begin) for pair in pairwise(pieces)), last]
         times = np.concatenate([part._times for part in self._parts])
         arrays = (first._parameters, times, np.empty((len(times), 0)))
         super().__init__(first._plant, first._drive, *arrays, last.status, self._told, None)
@@ -243,16 +244,16 @@ def _own_events(piece: Trajectory) -> int:
     return len(piece.outcome.events) - (piece.status is Ending.EVENT)
 
 
-def _before(piece: Trajectory, later: Trajectory) -> Samples:
-    """The samples of a piece without the moment that the later one begins with."""
+def _before(piece: Trajectory, later: Trajectory, begin: float) -> Samples:
+    """The samples of a piece without the moment that the later one begins with; a run has none before its own."""
     times, stop = piece._times, float(piece.end.time)
     # Each time of save_at belongs to one piece already.
     if not len(later._times) or later._times[0] != stop:
         return piece
     keep = len(times) - int(np.sum(times == stop))
-    slides_anew = _surfaces(piece) != _surfaces(later)
-    if slides_anew or any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)]):
-        keep += 1
+    changes = _surfaces(piece) != _surfaces(later)
+    changes = changes or any(t == stop for _, t, *_ in piece.outcome.events[: _own_events(piece)])
+    keep += changes and stop != begin
     return piece._some(slice(keep))
 
 
