@@ -26,16 +26,20 @@ def fallen():
     os._exit(3)
 
 
-def test_a_run_that_nobody_looks_at_is_stopped(monkeypatch):
+@pytest.fixture(scope="module")
+def shop():
+    """One worker for tests that leave it able to work."""
+    made = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())
+    until(lambda: made.form is not None)
+    yield made
+    made.close()
+
+
+def test_a_run_that_nobody_looks_at_is_stopped(shop, monkeypatch):
     monkeypatch.setattr(workshop, "FORGOTTEN", 1.0)
-    shop = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())
-    try:
-        until(lambda: shop.form is not None)
-        job = shop.run(RunValues(end="1e9"))
-        until(lambda: job.state not in (State.WAITING, State.RUNNING))
-        assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped because no page shows it any more.")
-    finally:
-        shop.close()
+    job = shop.run(RunValues(end="1e9"))
+    until(lambda: job.state not in (State.WAITING, State.RUNNING))
+    assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped because no page shows it any more.")
 
 
 def test_a_worker_that_falls_while_loading_is_told():
@@ -51,20 +55,15 @@ def test_a_worker_that_falls_while_loading_is_told():
         shop.close()
 
 
-def test_a_worker_that_still_loads_hears_no_stop():
-    shop = workshop.Workshop(partial(load_source, "catalogue:mass_spring"), workshop.Limits())
-    try:
-        until(lambda: shop.form is not None)
-        lost = shop._process
-        lost.kill()
-        until(lambda: shop._process is not lost)  # the one in its place begins to load
-        job = shop.run(RunValues(end="1e9"))
-        until(lambda: job.state is State.RUNNING)
-        shop.stop(job.number)
-        until(lambda: job.state is not State.RUNNING)
-        assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped by you.")
-    finally:
-        shop.close()
+def test_a_worker_that_still_loads_hears_no_stop(shop):
+    lost = shop._process
+    lost.kill()
+    until(lambda: shop._process is not lost)  # the one in its place begins to load
+    job = shop.run(RunValues(end="1e9"))
+    until(lambda: job.state is State.RUNNING)
+    shop.stop(job.number)
+    until(lambda: job.state is not State.RUNNING)
+    assert (job.state, job.error["what"]) == (State.STOPPED, "Stopped by you.")
 
 
 @pytest.mark.wide
