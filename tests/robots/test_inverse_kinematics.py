@@ -22,6 +22,40 @@ def test_random_arms_reach_poses_that_they_can_have(seed: int) -> None:
     assert np.all(np.abs(found.q) <= 2.0)
 
 
+def seven_joints() -> dd.Model:
+    """Axes along z and y in turn, 0.3 m apart, between limits."""
+    m = dd.Model("seven joints")
+    before: object = dd.ground
+    for k in range(7):
+        body = m.body(f"b{k}", mass=1.0, inertia=[0.1, 0.1, 0.1])
+        axis, at = [0, k % 2, 1 - k % 2], [0, 0, 0.15 if k else 0.0]
+        options = {"at_b": [0, 0, -0.15], "axis_a": axis, "limits": (-2.0, 2.0), "coordinates": "joint"}
+        m.joint(f"j{k}", "revolute", before, body, at_a=at, **options)
+        before = body
+    return m
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.wide)])
+def test_what_limits_let_a_robot_reach_is_found(count: int) -> None:
+    """From one posture one pose in fifty ends in local minima of a dozen starts."""
+    m = seven_joints()
+    robot, draw = m.robot(), np.random.default_rng(0)
+    for _ in range(count):
+        wanted = robot.pose("b6", draw.uniform(-1.9, 1.9, 7))
+        found = dd.inverse_kinematics(m, {"b6.position": wanted[:3, 3], "b6.rotation": wanted[:3, :3]})
+        assert found.reached, found
+        np.testing.assert_allclose(robot.pose("b6", found.q), wanted, atol=1e-7)
+
+
+def test_a_robot_is_kept_until_its_model_changes() -> None:
+    m = seven_joints()
+    robot = m.robot()
+    assert m.robot() is robot
+    m.frame("tool", m.bodies["b6"], at=[0, 0, 0.15])
+    assert m.robot() is not robot
+    assert "tool" in m.robot().frames
+
+
 def arm(links: int = 4) -> dd.Model:
     m = dd.Model("planar arm")
     before: object = dd.ground

@@ -60,10 +60,11 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         self._jointed: Model | None = None  # in the coordinates of its joints
         self.drawn_as: Model | None = None  # what to draw of a model whose bodies became formulas
         self._surplus: Surplus | None = None
+        self._robot: Any = None  # its functions of robotics, until it changes
 
     def _changed(self) -> None:
         super()._changed()
-        self._flattened = self._jointed = self._frozen_still = None
+        self._flattened = self._jointed = self._frozen_still = self._robot = None
 
     # -- what is written ---------------------------------------------------------------------------------------
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton, largest_entry
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
+from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError, ModelError
 from daedalus.geometry.axis_angle import rotation_log
 from daedalus.geometry.quaternions import rotation_from_quaternion
@@ -30,8 +33,12 @@ from daedalus.robots.robot import Robot
 # than rounding and far less than what a drive can resolve.
 REACHED = 1e-8
 MOST_ITERATIONS = 200
-# Postures tried where the first ends in a local minimum; drawn from one seed, so that answers repeat.
-RESTARTS = 12
+# Postures tried at most where the first ends in a local minimum; drawn from one seed, so that answers repeat.
+RESTARTS = 60
+# A descent that goes on to a solution is near it after so many steps; the best one is finished.
+MOST_OF_A_RESTART = 40
+# Two minima are one where what is missing differs by less than this share.
+SAME_MINIMUM = 1e-4
 # What loops are off by counts this many times as much as what targets miss.
 LOOPS = 1e3
 # Steps that close loops which are nearly closed.
@@ -194,13 +201,17 @@ class _PostureSearch:
     def answer(self, preferred: np.ndarray) -> Posture:
         """The nearest posture that reaches the targets, or the one that comes closest."""
         best = self._descend(preferred)
-        rng = np.random.default_rng(0)
-        for _ in range(RESTARTS):
-            if best.size <= REACHED * self.reach:
+        rng, minima = np.random.default_rng(0), [best.size]
+        for tried in range(1, RESTARTS + 1):
+            if best.size <= REACHED * self.reach or _no_more_expected(tried, len(minima)):
                 break
-            other = self._descend(self._random(rng))
+            other = self._descend(self._random(rng), MOST_OF_A_RESTART)
             if other.size < best.size * (1 - 1e-9):
                 best = other
+            if all(abs(other.size - known) > SAME_MINIMUM * known for known in minima):
+                minima.append(other.size)
+        if best.size > REACHED * self.reach:
+            best = self._descend(best.values)
         if best.size <= REACHED * self.reach:
             best = self._nearer(best, preferred)
         elif self.closes:
@@ -217,10 +228,10 @@ class _PostureSearch:
 
         return full_newton(correction, q, largest_entry, most=MOST_CLOSING, tolerance=1e-14, moved=self._moved).values
 
-    def _descend(self, q: np.ndarray) -> Descent:
+    def _descend(self, q: np.ndarray, most: int = MOST_ITERATIONS) -> Descent:
         """Levenberg–Marquardt with limits from one posture."""
         return levenberg_marquardt(
-            self._at, q, self._moved, enough=0.01 * REACHED * self.reach, most=MOST_ITERATIONS,
+            self._at, q, self._moved, enough=0.01 * REACHED * self.reach, most=most,
             free=lambda here, slope: self._free(here.values, slope), least_scale=1e-6 * self.reach**2, progress=1e-13,
         )  # fmt: skip
 
@@ -260,7 +271,8 @@ class _PostureSearch:
                 rows.append(pose[:3, 3] - value)
                 slopes.append(jacobian[:3])
             else:
-                rows.append(self.reach * np.asarray(rotation_log(pose[:3, :3] @ value.T)))
+                (turn,) = _rotation_vector()(pose[:3, :3] @ value.T)
+                rows.append(self.reach * turn)
                 slopes.append(self.reach * jacobian[3:])
         if self.closes:
             kept, by_v = self.robot._call("constraints", q)
@@ -319,6 +331,27 @@ class _PostureSearch:
         plain = {n: np.array(v) if self.model.written.variables[n].shape else v[0] for n, v in values.items()}
         sentence = "; ".join(lost) + "." if lost else "All targets are reached."
         return Posture(tried.values, not lost, distance, angle, labels, plain, held, sentence)
+
+
+@cache
+def _rotation_vector() -> Compiled:
+    """The rotation vector of a matrix, as machine code."""
+    matrix = ca.SX.sym("R", 3, 3)
+    return compile_function(ca.Function("rotation_log", [matrix], [ca.densify(rotation_log(matrix))]))
+
+
+def _no_more_expected(tried: int, found: int) -> bool:
+    """Whether so many descents that ended in so many minima leave no further one to expect.
+
+    Of descents from random postures the expected number of minima is w (n − 1) / (n − w − 2) (C. G. E. Boender,
+    A. H. G. Rinnooy Kan, Mathematical Programming 37, 1987).
+
+    Example
+    -------
+    >>> _no_more_expected(8, 1), _no_more_expected(8, 2)
+    (True, False)
+    """
+    return tried > found + 2 and found * (tried - 1) / (tried - found - 2) < found + 0.5
 
 
 def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:

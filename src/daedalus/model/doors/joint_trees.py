@@ -84,7 +84,10 @@ class TreeDoor(BodyDoor):
         """
         from daedalus.robots.robot import Robot
 
-        return Robot(cast(Any, self))
+        model = cast(Any, self)
+        if model._robot is None:
+            model._robot = Robot(model)
+        return model._robot
 
     def to_urdf(self) -> str:
         """The text of a URDF file of a tree of joints in joint coordinates; `dd.read_urdf` reads it back.

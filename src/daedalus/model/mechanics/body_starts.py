@@ -60,13 +60,18 @@ def joint_values(book: Book, given: Mapping[str, Sequence[float | None]]) -> Joi
 
 def declared_joint_values(book: Book) -> JointValues:
     """Coordinates and rates of joints for the start values that bodies of trees were declared with."""
+    known = book.written.mechanics.bodies
+    given = {
+        variable.name: (variable.name.rpartition(".")[0], variable.start)
+        for variable in book.written.variables.values()
+        if variable.kind == "state" and any(v is not None for v in variable.start)
+        if variable.name.rpartition(".")[0] in known
+    }
+    if not given:
+        return JointValues({}, {})
     bodies = {entry.body for entry in tree_of(book).entries}
-    given = {}
-    for variable in book.written.variables.values():
-        owner = variable.name.rpartition(".")[0]
-        if owner in bodies and variable.kind == "state" and any(v is not None for v in variable.start):
-            given[variable.name] = variable.start
-    return joint_values(book, given) if given else JointValues({}, {})
+    of_trees = {name: start for name, (owner, start) in given.items() if owner in bodies}
+    return joint_values(book, of_trees) if of_trees else JointValues({}, {})
 
 
 def in_joints(book: Book, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
