@@ -102,3 +102,18 @@ def test_a_capsule_rests_on_a_box():
     start = ("capsule", [0.05, 0.3], [0.1, 0, 0.05], turn([0, 1, 0], np.pi / 2), STILL, STILL)
     tr = dd.simulate(bodies([start], damping=50.0), 1.0)
     assert tr["b0.position"][-1, 2] == pytest.approx(0.05 - G / STIFFNESS, abs=2e-5)
+
+
+@pytest.mark.wide
+def test_a_box_rests_across_a_capsule():
+    m = dd.Model("rail")
+    m.gravity([0, 0, -G])
+    m.ground.shape("capsule", size=[0.05, 0.6], rotation=turn([0, 1, 0], np.pi / 2))
+    sides = [0.1, 0.3, 0.05]
+    b = m.body("b", mass=1.0, inertia=inertia(sides), position=[0, 0, 0.075], rotation=UPRIGHT, velocity=STILL,
+               angular_velocity=STILL)  # fmt: skip
+    b.shape("box", size=sides)
+    m.contact(b, dd.ground, friction=0.5, stiffness=STIFFNESS, damping=50.0)
+    tr = dd.simulate(m, 0.5)
+    assert tr["b.position"][-1, 2] == pytest.approx(0.075 - G / STIFFNESS, abs=2e-5)
+    assert tr["b_ground.normal"][-1] == pytest.approx(G, rel=1e-2)

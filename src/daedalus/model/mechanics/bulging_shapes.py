@@ -148,8 +148,8 @@ def _ways_from_corners(segment: BulgingShape, box: BulgingShape) -> Iterator[ca.
 
 
 def _larger(a: ca.SX, b: ca.SX, soft: ca.SX) -> ca.SX:
-    """The larger of two, smooth where they differ by less than `soft`, and exact where they are equal."""
-    return (a + b) / 2 + (a - b) ** 2 / (2 * ca.sqrt((a - b) ** 2 + soft**2))
+    """The larger of two, smooth where they differ by less than `soft`, and exact where they are equal or far apart."""
+    return (a + b) / 2 + (a - b) / 2 * ca.tanh((a - b) / soft)
 
 
 class Pressing(NamedTuple):
