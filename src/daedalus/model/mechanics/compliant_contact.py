@@ -82,7 +82,7 @@ def _area_force(
         place = in_space(end)
         slip = _velocity(first, place) - _velocity(second, place) - law[len(LAW) :]
         damped = touches * damping * ca.dot(normal, slip) / len(ends)
-        press = _not_below_zero(elastic - damped, elastic)
+        press = touches * _not_below_zero(elastic - damped, elastic)
         yield PointForce(place, (press - elastic) * normal + along(slip, normal, press), press)
 
 
