@@ -18,6 +18,8 @@ from daedalus.simulation.noise.wiener_path import LONGEST, TimeTree, increments,
 
 # A run holds at most this many values of a noise.
 MOST_VALUES = 50_000_000
+# So many steps from zero, times are still known to a thousandth of a step.
+FURTHEST = 1e13
 # A time this close to the beginning of a cell, in cells, is there.
 AT = 1e-9
 # A level of the tree that no cell has: the values of sampled noise.
@@ -56,10 +58,11 @@ def noise_paths(
 def cells(t0: float, t1: float, period: float, name: str) -> tuple[int, int]:
     """The cells of a length that a span meets: from the first to the one behind the last."""
     first, last = t0 / period, t1 / period
-    if max(abs(t0), abs(t1)) >= 10.0**LONGEST:
+    latest = max(abs(t0), abs(t1))
+    if latest >= 10.0**LONGEST or latest / period > FURTHEST:
         raise InputError(
-            f"The noise {name} would be drawn at t = {t0 if abs(t0) > abs(t1) else t1:.2g} s.",
-            because=f"its path begins at 0 s and ends at 1e{LONGEST} s.",
+            f"The noise {name} would be drawn at t = {latest:.2g} s in steps of {period:g} s.",
+            because=f"its path begins at 0 s, and goes on for {FURTHEST:.0e} steps and for 1e{LONGEST} s at most.",
             remedy="times that are counted from the beginning of the run",
         )
     if not last - first < MOST_VALUES:
