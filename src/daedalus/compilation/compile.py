@@ -14,12 +14,14 @@ from daedalus.compilation import background
 from daedalus.compilation.choice import COMPILER_VARIABLE, chosen_compiler
 from daedalus.compilation.compiled import Compiled, NamedRows, Translation
 from daedalus.compilation.counting import count
+from daedalus.compilation.equal_parts import FEWEST, SHORTEST_LAW
 from daedalus.compilation.instructions import refuse_free_symbols
 from daedalus.compilation.prologue import NO_PROLOGUE, Prologue, prologue, work_for
 from daedalus.compilation.translate import (
     CodeWish,
     TranslationOutcome,
     as_loops,
+    as_parts,
     interpreted,
     left_to_interpreter,
     strict_within_reach,
@@ -34,9 +36,14 @@ from daedalus.model.system.instruction_list import Instructions, UnknownOperatio
 # same function again: those of some models. Older ones are in the disk cache, a millisecond away.
 _KEPT, _KEPT_BYTES = 48, 3_000_000
 
+# Longer functions are searched for equal parts in more than a second.
+_MOST_PARTED = 150_000
+
 _lock = fork_safe_lock()
 _by_object: weakref.WeakValueDictionary[tuple[int, CodeWish], Compiled] = weak_values()
 _by_content: weakref.WeakValueDictionary[tuple[str, CodeWish], Translation] = weak_values()
+# What was searched for equal parts in vain.
+_without_parts: OrderedDict[tuple[str, CodeWish], None] = OrderedDict()
 
 
 class _RecentCode:
@@ -98,7 +105,9 @@ def compile_function(
     wait: return only when the final code is in place.
     quick: compile in a third of the time, up to 9000 instructions at once; calls then take up to half as long again.
     seldom: numbers of inputs that stay the same over many calls, as parameters do over a run. What follows from them
-        alone is computed when they have changed, where that saves much; results are the same to the bit.
+        alone is computed when they have changed, where that saves much; results are the same to the bit. Unless the
+        code is to be strict, equal parts of such functions, as the devices of a circuit, are computed side by side in
+        vector registers, with exponentials and logarithms within 1 ulp of the library's.
 
     Raises InputError for a function with symbols that are not among its inputs.
 
@@ -111,19 +120,22 @@ def compile_function(
     (array([7.]),)
     """
     wish = CodeWish(bool(strict), bool(quick), chosen_compiler(), tuple(sorted(seldom)))
-    if _is_long(f, wish):
-        wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
-    identity = (f.__hash__(), wish)
     with _lock:
-        compiled = _by_object.get(identity)
+        compiled = _by_object.get((f.__hash__(), wish))
+    parted = _as_parts(f, wish) if compiled is None else None
+    if compiled is None and parted is None and _is_long(f, wish):
+        wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
+        with _lock:
+            compiled = _by_object.get((f.__hash__(), wish))
     if compiled is None:
         refuse_free_symbols(f)
-        compiled = Compiled(f, wish.strict, _translation(f, wish, wait), wish.quick, wish.seldom)
+        translation = _translation(f, wish, wait) if parted is None else parted
+        compiled = Compiled(f, wish.strict, translation, wish.quick, wish.seldom)
         if wait:
             # Only then may others find it: until its code is there it has not even the interpreter.
             compiled.wait()
         with _lock:
-            return _by_object.setdefault(identity, compiled)
+            return _by_object.setdefault((f.__hash__(), wish), compiled)
     count("found_in_memory")
     return compiled.wait() if wait else compiled
 
@@ -192,6 +204,34 @@ def _prologue_of(f: ca.Function, wish: CodeWish) -> Prologue:
         return prologue(read_instructions(f), wish.seldom)
     except UnknownOperationError:
         return NO_PROLOGUE
+
+
+def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
+    """The finished translation of a run's function with equal parts, as devices of a circuit; None for others."""
+    if wish.strict or wish.quick or not wish.seldom or wish.choice not in ("auto", "llvm"):
+        return None
+    if not f.is_a("SXFunction") or not SHORTEST_LAW * FEWEST <= f.n_instructions() <= _MOST_PARTED:
+        return None
+    try:
+        rows = read_instructions(f)
+    except UnknownOperationError:
+        return None
+    key = (rows.digest(), wish)
+    with _lock:
+        if key in _without_parts:
+            return None
+        known = _by_content.get(key)
+    if known is not None and known.finished and known.outcome is not None and known.outcome.parted:
+        count("found_in_memory")
+        return known
+    outcome = as_parts(rows, wish, f.sz_w())
+    if outcome is not None:
+        return _shared(key, _finished(outcome))
+    with _lock:
+        _without_parts[key] = None
+        while len(_without_parts) > _KEPT:
+            _without_parts.popitem(last=False)
+    return None
 
 
 def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:

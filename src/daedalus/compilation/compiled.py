@@ -153,8 +153,8 @@ class Compiled:
 
     @property
     def tier(self) -> str:
-        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "llvm loops", "disk cache", "C compiler" or
-        "interpreter"."""
+        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "llvm loops", "llvm parts", "disk cache",
+        "C compiler" or "interpreter"."""
         return self._outcome.tier
 
     @property

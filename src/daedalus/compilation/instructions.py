@@ -37,6 +37,14 @@ def needed_rows(rows: Instructions) -> bytearray:
     return needed
 
 
+def operands(rows: Instructions, row: int) -> tuple[int, ...]:
+    """The rows that a row reads, in their order."""
+    op, first, second = rows.operation[row], rows.first[row], rows.second[row]
+    if op in (ca.OP_INPUT, ca.OP_CONST):
+        return ()
+    return (first,) if op == ca.OP_OUTPUT or second < 0 else (first, second)
+
+
 def use_counts(rows: Instructions, needed: bytearray) -> array[int]:
     """How many needed rows read each value."""
     uses = array("q", bytes(8 * len(rows)))

@@ -6,7 +6,7 @@ double* w, int mem), where a null pointer in arg means zeros and one in res mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -44,7 +44,7 @@ class Style(NamedTuple):
     base: int = 0
 
 
-class _CodePlan:
+class CodePlan:
     """What all chunks of a function share: which rows are needed, which are fused, which cross to a later chunk."""
 
     def __init__(self, rows: Instructions, style: Style) -> None:
@@ -76,6 +76,10 @@ class _CodePlan:
         """Where in the working memory an early value is kept."""
         return None if self.places is None else self.places.values.get(row)
 
+    def chosen(self, start: int, stop: int, early: bool = False) -> Iterator[int]:
+        """The rows of a chunk, computed early or at every call."""
+        return (row for row in range(start, stop) if self.needed[row] and (row in self.early) == early)
+
     def _fuse(self, chunk: int) -> None:
         """Pair a·b ± c where nothing else reads the product and both rows lie in one chunk."""
         operation, first, second = self.rows.operation, self.rows.first, self.rows.second
@@ -88,10 +92,10 @@ class _CodePlan:
                         break
 
 
-class _Chunk:
+class Chunk:
     """The lines of one chunk of rows, written in one pass, and what they refer to."""
 
-    def __init__(self, plan: _CodePlan, start: int, stop: int, early: bool = False) -> None:
+    def __init__(self, plan: CodePlan, chosen: Iterable[int]) -> None:
         self.plan, self.rows = plan, plan.rows
         self.lines: list[str] = []
         self.calls: set[str] = set()
@@ -106,9 +110,8 @@ class _Chunk:
         # Outputs that are zero: which output, and which of its nonzeros.
         self._zeros: list[tuple[int, int]] = []
         self._accesses = 0
-        for row in range(start, stop):
-            if plan.needed[row] and (row in plan.early) == early:
-                self._write(row)
+        for row in chosen:
+            self._write(row)
         self._fill_zeros()
 
     def _write(self, row: int) -> None:
@@ -118,34 +121,33 @@ class _Chunk:
             return
         if op == _OUTPUT:
             self.outputs.add(rows.second[row])
-            word = self._word(rows.first[row])
+            word = self.word(rows.first[row])
             if word == ZERO:
                 self._zeros.append((rows.second[row], rows.slot[row]))
             else:
-                self._store(row, f"%out{rows.second[row]}", rows.slot[row], word)
+                self.store(row, f"%out{rows.second[row]}", rows.slot[row], word)
             return
         if row in plan.swallowed:
-            a = self._word(rows.first[row])
-            self._factors[row] = (a, self._word(rows.second[row]) if op == _MUL else a)
+            a = self.word(rows.first[row])
+            self._factors[row] = (a, self.word(rows.second[row]) if op == _MUL else a)
             return
         if op in COPIES:
-            word = self._word(rows.first[row])
+            word = self.word(rows.first[row])
         elif row in plan.swallows:
             word = self._fused(row, op)
         else:
             word = self._plain(row, op)
         self._words[row] = word
-        if row in plan.early:
-            if (place := plan.kept_at(row)) is not None:
-                self._store(row, "%w", place, word)
-        elif row in plan.crossing:
-            self._store(row, "%w", rows.slot[row], word)
+        if (place := plan.kept_at(row)) is not None:
+            self.store(row, "%w", place, word)
+        elif row in plan.crossing and row not in plan.early:
+            self.store(row, "%w", rows.slot[row], word)
 
     def _plain(self, row: int, op: int) -> str:
         """Write an operation on its own; the word of its value."""
         rows, second = self.rows, self.rows.second[row]
-        a = self._word(rows.first[row])
-        b = self._word(second) if second >= 0 else ""
+        a = self.word(rows.first[row])
+        b = self.word(second) if second >= 0 else ""
         word = self._known.setdefault((op, a, b), f"%v{row}")
         if word != f"%v{row}":
             return word
@@ -165,7 +167,7 @@ class _Chunk:
         """Write a·b + c, a·b − c or c − a·b with one rounding; the word of its value."""
         product, first = self.plan.swallows[row], self.rows.first[row]
         a, b = self._factors[product]
-        c = self._word(self.rows.second[row] if first == product else first)
+        c = self.word(self.rows.second[row] if first == product else first)
         word = self._known.setdefault((op, a, b, c, "first" if first == product else "second"), f"%v{row}")
         if word != f"%v{row}":
             return word
@@ -180,7 +182,7 @@ class _Chunk:
         self.lines.append(lines)
         return word
 
-    def _word(self, row: int) -> str:
+    def word(self, row: int) -> str:
         """The word for a value; loads it where this chunk meets it for the first time."""
         word = self._words.get(row)
         if word is None:
@@ -204,7 +206,8 @@ class _Chunk:
         )
         return f"%v{row}"
 
-    def _store(self, row: int, base: str, offset: int, word: str) -> None:
+    def store(self, row: int | str, base: str, offset: int, word: str) -> None:
+        """Put a word at a place; `row` names the address."""
         self._access(
             f"%q{row} = getelementptr inbounds double, ptr {base}, i64 {offset}\n"
             f"store double {word}, ptr %q{row}, align 8"
@@ -268,13 +271,13 @@ def declarations(calls: set[str], strict: bool) -> list[str]:
     return lines
 
 
-def _one_module(plan: _CodePlan) -> str:
-    chunk = _Chunk(plan, 0, len(plan.rows))
+def _one_module(plan: CodePlan) -> str:
+    chunk = Chunk(plan, plan.chosen(0, len(plan.rows)))
     calls, before, inputs = chunk.calls, list[str](), chunk.inputs
     lines = stand_ins(plan.rows)
     if plan.places is not None:
-        early = _Chunk(plan, 0, len(plan.rows), early=True)
-        lines += _function("early0", early, "@zeros")
+        early = Chunk(plan, plan.chosen(0, len(plan.rows), early=True))
+        lines += function_of_chunk("early0", early, "@zeros")
         calls, inputs = calls | early.calls, inputs | {number for number, *_ in plan.places.inputs}
         before = early_call(plan.places, ["call void @early0(ptr %arg, ptr %res, ptr %w)"])
         lines.append(COMPARISON)
@@ -290,7 +293,7 @@ def _one_module(plan: _CodePlan) -> str:
     return "\n".join(lines)
 
 
-def _function(name: str, chunk: _Chunk, instead_of_null: str = "") -> list[str]:
+def function_of_chunk(name: str, chunk: Chunk, instead_of_null: str = "") -> list[str]:
     """A chunk as a function of its own."""
     return [
         f"define void @{name}({_CHUNK_PARAMETERS}) nounwind noinline {{",
@@ -301,8 +304,8 @@ def _function(name: str, chunk: _Chunk, instead_of_null: str = "") -> list[str]:
     ]
 
 
-def _entry_module(plan: _CodePlan, chunks: int, early: int) -> str:
-    """The function that replaces null pointers and calls the chunks one after another, early ones where needed."""
+def entry_module(plan: CodePlan, early: Sequence[str], functions: Sequence[str]) -> str:
+    """The function that replaces null pointers and calls others one after another, early ones where needed."""
     rows = plan.rows
     lines = [*stand_ins(rows), *([COMPARISON] if early else ()), f"define i32 @{ENTRY}({ENTRY_PARAMETERS}) nounwind {{"]
     for array, word, stand_in, count in (
@@ -314,28 +317,27 @@ def _entry_module(plan: _CodePlan, chunks: int, early: int) -> str:
         for i in range(count):
             lines.append(f"{word}{i}.to = getelementptr inbounds ptr, ptr {array}.safe, i64 {i}")
             lines.append(f"store ptr {word}{i}, ptr {word}{i}.to, align 8")
-    calls = {name: [f"call void @{name}{i}(ptr %arg.safe, ptr %res.safe, ptr %w)" for i in range(count)]
-             for name, count in (("early", early), ("chunk", chunks))}  # fmt: skip
+    early_calls, calls = ([f"call void @{name}(ptr %arg.safe, ptr %res.safe, ptr %w)" for name in names]
+                          for names in (early, functions))  # fmt: skip
     if plan.places is not None:
-        lines += early_call(plan.places, calls["early"])
-    lines += [*calls["chunk"], "ret i32 0\n}"]
-    lines += [f"declare void @early{i}(ptr, ptr, ptr)" for i in range(early)]
-    lines += [f"declare void @chunk{i}(ptr, ptr, ptr)" for i in range(chunks)]
+        lines += early_call(plan.places, early_calls)
+    lines += [*calls, "ret i32 0\n}"]
+    lines += [f"declare void @{name}(ptr, ptr, ptr)" for name in (*early, *functions)]
     return "\n".join(lines)
 
 
-def _chunk_modules(plan: _CodePlan, style: Style) -> Iterator[str]:
+def _chunk_modules(plan: CodePlan, style: Style) -> Iterator[str]:
     """A module for each chunk; values that cross chunks travel in the work vector."""
     rows = plan.rows
     starts = range(0, len(rows), style.chunk)
-    early = 0
+    names: dict[bool, list[str]] = {True: [], False: []}
     for is_early in (True, False) if plan.early else (False,):
         for number, start in enumerate(starts):
-            chunk = _Chunk(plan, start, min(len(rows), start + style.chunk), is_early)
+            chunk = Chunk(plan, plan.chosen(start, min(len(rows), start + style.chunk), is_early))
             name = f"early{number}" if is_early else f"chunk{number}"
-            early += is_early
-            yield "\n".join([*_function(name, chunk), *declarations(chunk.calls, plan.strict)])
-    yield _entry_module(plan, len(starts), early)
+            names[is_early].append(name)
+            yield "\n".join([*function_of_chunk(name, chunk), *declarations(chunk.calls, plan.strict)])
+    yield entry_module(plan, names[True], names[False])
 
 
 def modules(rows: Instructions, style: Style) -> Iterator[str]:
@@ -355,7 +357,7 @@ def modules(rows: Instructions, style: Style) -> Iterator[str]:
     %v1 = call double @llvm.sin.f64(double %v0)
     declare double @llvm.sin.f64(double) nounwind willreturn memory(none)
     """
-    plan = _CodePlan(rows, style)
+    plan = CodePlan(rows, style)
     if len(rows) <= style.chunk:
         return iter((_one_module(plan),))
     return _chunk_modules(plan, style)

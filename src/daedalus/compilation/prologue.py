@@ -77,7 +77,7 @@ def prologue(rows: Instructions, seldom: tuple[int, ...]) -> Prologue:
         elif op != ca.OP_OUTPUT and fixed[first[row]] and (second[row] < 0 or fixed[second[row]]):
             fixed[row] = 1
             early.append(row)
-            saved += _cost(op)
+            saved += operation_cost(op)
     read: dict[int, list[int]] = {}
     for row in early:
         for source in (first[row], second[row]):
@@ -90,7 +90,8 @@ def prologue(rows: Instructions, seldom: tuple[int, ...]) -> Prologue:
     return found if found.inputs and saved >= _WORTH * compared else NO_PROLOGUE
 
 
-def _cost(op: int) -> int:
+def operation_cost(op: int) -> int:
+    """What an operation costs, in additions."""
     if op in _FREE:
         return 0
     return _DIVISION if op in _DIVIDES else _CHEAP if op in _PLAIN else _LIBRARY

@@ -14,7 +14,9 @@ from daedalus.compilation import background, c_compiler, disk_cache, interpreter
 from daedalus.compilation.array_code import array_code
 from daedalus.compilation.counting import count
 from daedalus.compilation.foreign_calls import calls_foreign_code, python_call
+from daedalus.compilation.lanes.machine import lane_object, lane_width
 from daedalus.compilation.llvm_code import Style, modules
+from daedalus.compilation.part_code import part_code
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError
 
 # Up to this many instructions a function is compiled at once, as one piece (about 45 µs an instruction).
@@ -50,7 +52,8 @@ class TranslationOutcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
 
     uncached: why the disk cache was left aside, empty where it was not. work: how many numbers of working memory the
-        code needs. python: for functions that call foreign code, CasADi's evaluation as a Python function.
+        code needs. python: for functions that call foreign code, CasADi's evaluation as a Python function. parted:
+        equal parts are computed side by side.
     """
 
     tier: str
@@ -61,6 +64,7 @@ class TranslationOutcome(NamedTuple):
     uncached: str = ""
     work: int = 0
     python: Callable[..., Any] | None = None
+    parted: bool = False
 
     def install(self, core: Any) -> None:
         """Point a _core.Function at this."""
@@ -168,6 +172,35 @@ def as_loops(rows: Instructions, wish: CodeWish) -> TranslationOutcome | None:
         return None
     tier, seconds = "disk cache" if stored else "llvm loops", time.perf_counter() - started
     return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work)
+
+
+def as_parts(rows: Instructions, wish: CodeWish, base: int) -> TranslationOutcome | None:
+    """Machine code of a function with equal parts, which vector registers hold side by side; None for others.
+
+    base: how many numbers of working memory CasADi uses.
+    """
+    started = time.perf_counter()
+    try:
+        host, width = machine_code.host(), lane_width()
+        style = Style(False, host.has_fused_multiply_add, AT_ONCE, wish.seldom, base)
+        written = part_code(rows, style, width) if width else None
+        if written is None:
+            return None
+        level = min(machine_code.MOST_EFFORT, 2)
+
+        def compiled() -> list[bytes]:
+            objects = [machine_code.object_code(text, level) for text in written.straight]
+            objects += [machine_code.object_code(text, 0) for text in written.early]
+            return [*objects, lane_object(written.lanes)]
+
+        key = _key("parts side by side", rows, host, width, level, ca.CasadiMeta.version(), wish.seldom, base)
+        code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, False), compiled)
+    except (ImportError, OSError, RuntimeError):
+        return None
+    tier, seconds = "disk cache" if stored else "llvm parts", time.perf_counter() - started
+    return TranslationOutcome(
+        tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work, parted=True
+    )
 
 
 def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> TranslationOutcome | None:

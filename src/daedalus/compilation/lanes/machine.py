@@ -44,12 +44,15 @@ def kernel_code(text: str) -> machine_code.MachineCode:
     """
     host, level = machine_code.host(), machine_code.MOST_EFFORT
     key = hashlib.sha256(repr((CODE_VERSION, "lanes", host, level, text)).encode()).hexdigest()
-    machine = machine_code.target_machine(level)
     return disk_cache.code_of(
-        key,
-        lambda objects: machine_code.link(objects, strict=False),
-        lambda: [optimised(text, machine, lambda module: bytes(machine.emit_object(module)))],
+        key, lambda objects: machine_code.link(objects, strict=False), lambda: [lane_object(text)]
     )[0]
+
+
+def lane_object(text: str) -> bytes:
+    """Object code of a module on lanes for this processor; raises as `kernel_code` does."""
+    machine = machine_code.target_machine(machine_code.MOST_EFFORT)
+    return optimised(text, machine, lambda module: bytes(machine.emit_object(module)))
 
 
 def optimised(text: str, machine: Any, emit: Callable[[Any], bytes]) -> bytes:
