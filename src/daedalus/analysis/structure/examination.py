@@ -115,6 +115,7 @@ def examine(array: DerivativeArray, s: Signature, start: JetStart) -> Examinatio
         poll("the structure of the equations")
         if wanted > order:
             order, before, jet = wanted, jet, consistent_jet(array, start, wanted, jet)
+            # A jet that gives up values which lower orders keep belongs to another point.
             elsewhere = jet.runs_away_from(before, start.size) or len(jet.moved) > len(before.moved)
             if best is not None and (not jet.consistent or elsewhere):
                 return best

@@ -154,7 +154,7 @@ class Stages:
     """
 
     def __init__(self, array: DerivativeArray, s: Signature | None, start: JetStart, order: int = 0) -> None:
-        self._start = start
+        self._start, self._at_once = start, s is None
         pieces = level_pieces(array, order) if s is None else staged_pieces(array, array.level(0), s)
         self._equations = JetEquations(array, *pieces)
         self.equation = np.array([row.number for row in self._equations.rows], dtype=int)
@@ -201,7 +201,7 @@ class Stages:
 
     def _search(self, t: float, guess: np.ndarray) -> Search:
         eq, start = self._equations, self._start
-        return Search(eq, t, start.p, eq.steady(start.u), guess, self._sizes, nearest=False)
+        return Search(eq, t, start.p, eq.steady(start.u), guess, self._sizes, nearest=False, at_once=self._at_once)
 
     def nearby(
         self, jet: Jet, distance: float, draw: np.random.Generator, without: np.ndarray, still: np.ndarray

@@ -87,7 +87,8 @@ class Search:
     """What is known before a search: the equations at a time with parameters and inputs, guesses and sizes.
 
     nearest: whether the values sought are those nearest to the guess; otherwise shortest steps from it are enough,
-    behind damped ones where these are wanted. left_out: small pivots of such steps, see `shortest_steps`.
+    behind damped ones where these are wanted. left_out: small pivots of such steps, see `shortest_steps`. at_once: all
+    stages together first, which of several solutions finds the one nearest to the guess.
     """
 
     equations: JetEquations
@@ -100,6 +101,7 @@ class Search:
     nearest: bool = True
     damped: bool = False
     left_out: float = LEFT_OUT
+    at_once: bool = False
 
     @cached_property
     def numbers(self) -> JetEvaluation:
@@ -113,7 +115,12 @@ class Search:
         eq, values = self.equations, self.guess.copy()
         iterations, notes = 0, []
         wanted = np.ones(len(eq.rows), dtype=bool) if kept is None else kept
-        for stage in sorted(set(eq.row_stage[wanted].tolist())):
+        stages = sorted(set(eq.row_stage[wanted].tolist()))
+        if self.at_once:
+            arrival, _ = self._newton(wanted, ~given, values, values)
+            if arrival.solved:
+                values[~given], stages = arrival.values, []
+        for stage in stages:
             if upto is not None and stage > upto:
                 break
             rows, columns = wanted & (eq.row_stage == stage), (eq.stage == stage) & ~given
