@@ -76,7 +76,7 @@ def test_levels_are_solved_one_after_the_other(monkeypatch):
 
 
 def test_where_two_motions_pass_the_nearer_one_is_the_jet():
-    """x1' = u - x1, (x1 - x2)(x2' + 1) = 0 on x1 = x2: x2' is x1', or -1; level by level one would come to the other."""
+    """x1' = u - x1, (x1 - x2)(x2' + 1) = 0 on x1 = x2: x2' is x1' or -1; level by level one would come to the other."""
     system = dd.catalogue.load("small_dae", example="start_switched").model.freeze()
     start = jet_start(system, read_point(system, {"x1": 2.0, "x2": 2.0, "u": 0.5}, None, None))
     for order in (1, 3):
