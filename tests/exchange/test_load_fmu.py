@@ -192,6 +192,29 @@ def test_loading_again_and_again_starts_no_process_each_time(small):
     assert len(load_fmu._links) == before
 
 
+def test_many_fmus_run_few_processes_and_one_that_rested_goes_on(tmp_path, monkeypatch):
+    """Each file had a process of its own for good: a thousand of them ran out of file descriptors."""
+    from daedalus.exchange.fmu_import import fmu_states
+
+    monkeypatch.setattr(fmu_states, "MOST_RUNNING", 2)
+    parts = []
+    for k in range(4):
+        m = dd.Model(f"rested{k}")
+        x = m.state("x", start=1.0)
+        m.equation(m.der(x), -x)
+        m.event("half", x - 0.5 - 0.01 * k, direction=-1, reset={"x": 1.0})
+        dd.exchange.fmu(m, tmp_path / f"rested{k}.fmu")
+        parts.append(dd.exchange.load_fmu(tmp_path / f"rested{k}.fmu"))
+    runs = [dd.simulate(part, 1.0) for part in parts]
+    running = [states for states in fmu_states._used if states.link._process is not None]
+    assert len(running) <= 2
+    for k, part in enumerate(parts):
+        whole = dd.simulate(part, 1.5)
+        assert (len(runs[k].events), len(whole.events)) == (1, 2)
+        joined = dd.simulate(part, (1.0, 1.5), start=runs[k].end)
+        assert abs(float(joined["x"][-1]) - float(whole["x"][-1])) < 1e-5
+
+
 def test_derivatives_through_its_events_are_refused(small):
     part = dd.exchange.load_fmu(small)
     with pytest.raises(dd.DaedalusError, match="FMU"):

@@ -37,6 +37,10 @@ class FmuLink(ABC):
         """Load the FMU, if it is not."""
 
     @abstractmethod
+    def rest(self) -> None:
+        """End what runs for the FMU alone, until somebody asks again."""
+
+    @abstractmethod
     def request(self, head: list[Any], numbers: list[float]) -> list[float]:
         """What the FMU answers."""
 
@@ -72,6 +76,9 @@ class LinkInside(FmuLink):
                     raise library_error(self.name, str(error)) from error
                 self.generation += 1
 
+    def rest(self) -> None:
+        """Nothing: it has no process of its own."""
+
     def request(self, head: list[Any], numbers: list[float]) -> list[float]:
         """Call the FMU."""
         with self.lock:
@@ -95,12 +102,20 @@ class LinkOutside(FmuLink):
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
         self._printed: Any = None
+        self._end: Any = None
 
     def request(self, head: list[Any], numbers: list[float]) -> list[float]:
         """Ask the process; an error where it crashed or does not answer in time."""
         with self.lock:
             self.ensure()
             return self._asked(head, numbers)
+
+    def rest(self) -> None:
+        """End the process; the next request starts another one."""
+        with self.lock:
+            if self._process is not None and self._owner == os.getpid():
+                self._end()
+                self._process = self._printed = None
 
     def ensure(self) -> None:
         """Start the process, if it does not run."""
@@ -118,7 +133,7 @@ class LinkOutside(FmuLink):
         )  # fmt: skip
         self._owner = os.getpid()
         self.generation += 1
-        weakref.finalize(self, _ended, self._process, self._owner)
+        self._end = weakref.finalize(self, _ended, self._process, self._owner)
         self._asked(self.spec, [])
 
     def _asked(self, head: Any, numbers: list[float]) -> list[float]:

@@ -16,6 +16,9 @@ from typing import Any
 from daedalus.exchange.fmu_import.fmu_link import FmuLink
 
 MOST_SAVED, MOST_INSTANCES = 400, 8
+# FMUs whose processes run; one that was ended begins anew when it is asked, and goes its ways again.
+MOST_RUNNING = 32
+_used: dict[FmuStates, None] = {}  # least recently first
 
 
 @dataclass
@@ -46,6 +49,21 @@ def marked(values: Iterable[float], own: Iterable[float], sizes: Iterable[int]) 
         block, (given, same, defaults) = given[:size], (given[size:], given[:size] == defaults[:size], defaults[size:])
         found += [math.nan] * size if same else block
     return found
+
+
+def _let_others_rest(own: FmuStates) -> None:
+    """Put the FMU that is used now last, and end the processes of those that were not used for longest."""
+    _used.pop(own, None)
+    _used[own] = None
+    if len(_used) <= MOST_RUNNING:
+        return
+    for other in list(_used)[:-MOST_RUNNING]:
+        if other.lock.acquire(blocking=False):
+            try:
+                other.link.rest()
+                _used.pop(other, None)
+            finally:
+                other.lock.release()
 
 
 class FmuStates:
@@ -115,6 +133,7 @@ class FmuStates:
 
     def _check_generation(self) -> None:
         """A process that began anew holds nothing of what the old one held."""
+        _let_others_rest(self)
         self.link.ensure()
         if self._generation != self.link.generation:
             self._now.clear()
