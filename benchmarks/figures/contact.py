@@ -13,13 +13,15 @@ def evaluate(session: Session) -> Iterator[Row]:
         found = session.probe("contact", {"count": count})
         for record in found.records or [{}]:
             for tool, name in (("mujoco", "MuJoCo"), ("drake", "Drake")):
-                note = found.failure or ""
+                note, ours = found.failure or "", None
                 if not note and tool in record:
+                    ours, depth, step = record[f"{tool}_own"]
+                    steps = "the usual steps" if step is None else f"steps of {step:g} s"
                     note = (
-                        f"goes in by {record['depth']:.1e} m; {name} by {record[f'{tool}_depth']:.1e} m with steps of "
-                        f"{record[f'{tool}_step']:g} s"
+                        f"goes in by {depth:.1e} m with {steps}; "
+                        f"{name} by {record[f'{tool}_depth']:.1e} m with steps of {record[f'{tool}_step']:g} s"
                     )
-                yield Row(f"{count} boxes, one second", name, record.get("ours"), record.get(tool), 1.0, note=note)
+                yield Row(f"{count} boxes, one second", name, ours, record.get(tool), 1.0, note=note)
 
 
 FIGURE = Figure("contact", "boxes that fall onto each other", evaluate)

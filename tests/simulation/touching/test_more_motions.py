@@ -201,3 +201,22 @@ def test_a_ball_in_a_groove_rolls_on_its_two_lines():
     tr = dd.simulate(m, 0.6)
     assert tr["ball.velocity"][-1, 1] == pytest.approx(1 - 0.4 / 0.9, abs=1e-6)
     assert tr["ball_ground.normal"][-1] == pytest.approx(G / (np.cos(angle) * (1 + friction)), rel=1e-3)
+
+
+def test_a_rocking_block_loses_what_housner_says_and_its_impact_is_told():
+    # G. W. Housner, Bull. Seism. Soc. Am. 53, 1963: the rate behind an impact is 1 - 3/2 sin² α of that before.
+    half, height, tilt = 0.1, 0.5, 0.08
+    slender, reach = np.arctan(half / height), np.hypot(half, height)
+    m = dd.Model("block")
+    m.gravity([0, -9.81])
+    turn = np.array([[np.cos(tilt), -np.sin(tilt)], [np.sin(tilt), np.cos(tilt)]])
+    b = m.body("b", mass=1.0, inertia=reach**2 / 3, orientation="planar", velocity=[0, 0], rotation=tilt,
+               position=np.array([-half, 0]) + turn @ [half, height], angular_velocity=0.0)  # fmt: skip
+    b.shape("box", size=[2 * half, 2 * height])
+    m.contact(b, dd.ground, friction=5.0, restitution=0.0)
+    tr = dd.simulate(m, 0.4)
+    (impact,) = (e for e in tr.events if e.name == "b_ground.closes")
+    fallen = reach * (np.cos(slender - tilt) - np.cos(slender))
+    before = np.sqrt(2 * 9.81 * fallen / (4 / 3 * reach**2))
+    assert impact.before["b.angular_velocity"] == pytest.approx(-before, rel=1e-4)
+    assert impact.after["b.angular_velocity"] == pytest.approx(-before * (1 - 1.5 * np.sin(slender) ** 2), rel=1e-4)

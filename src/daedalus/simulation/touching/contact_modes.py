@@ -58,9 +58,9 @@ class ContactModes:
         first, second = sorted(owners, key=lambda name: self.bodies.index.get(name, len(self.bodies.names)))
         return f"{first}_{second or 'ground'}"
 
-    def strike(self, pairs: set[Pair], t: float, before: np.ndarray, after: np.ndarray) -> None:
-        """An impact of some pairs: those that did not press close."""
-        for pair in sorted(pairs - set(self.now or {})):
+    def strike(self, pairs: set[Pair], fast: set[Pair], t: float, before: np.ndarray, after: np.ndarray) -> None:
+        """An impact of some pairs: those that did not press close, and those of which another point approached fast."""
+        for pair in sorted(pairs - (set(self.now or {}) - fast)):
             self._tell(pair, TransitionKind.CLOSES, t, before, after)
 
     def become(self, then: dict[Pair, bool], t: float, row: np.ndarray, struck: set[Pair]) -> None:

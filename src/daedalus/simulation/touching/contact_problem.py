@@ -75,6 +75,7 @@ class ContactProblem:
     taken: float = 0.0
     shares: bool = True  # whether forces are looked for that share a load with least norm; motion does not need them
     pushed: frozenset[tuple[int, int]] = frozenset()  # bodies that pushed each other in the step before
+    struck: set[tuple[int, int, int]] = field(default_factory=set)  # pairs that approached in the last impacts
 
     def took(self, points: np.ndarray, h: float, modes: np.ndarray | None = None) -> None:
         """A step that counts: its points and its length, and the modes of frictions and stops."""

@@ -305,6 +305,7 @@ class ContactStepper(ContactProblem):
             pair = np.concatenate([pair, len(pair) + np.arange(len(closed))])
         total, pairs = np.zeros(len(self.parameters)), set[tuple[int, int, int]]()
         impulse = np.zeros(0 if at is None else len(at.gap))
+        self.struck = set()
 
         def add() -> None:
             values, points = self._forces(info, world.impulses(), world.places(), poses, 1.0)
@@ -319,6 +320,8 @@ class ContactStepper(ContactProblem):
         def act(part: np.ndarray, share: float) -> np.ndarray:
             bounds = np.full(len(speed), -np.inf)
             bounds[part] = np.where(speed[part] < 0, -share * restitution[part] * speed[part], 0.0)
+            struck = info[part[:count] & (speed[:count] < -self.lengths.slow), 1:4].astype(int).tolist()
+            self.struck |= {(law, one, two) for law, one, two in struck}
             world.forget()
             if at is not None and self.beside is not None:
                 self._set_joints(t, x, False, seen)

@@ -412,7 +412,8 @@ class ContactMarch:
         places = self.slots.places
         self.impulse[places["impulse"]] += impulse[places["force"]]
         self.forces[places["impulse"]] = self.impulse[places["impulse"]]
-        self.modes.strike({pair for pair in pairs if pair[0] != STOP}, self.t, before, self._row())
+        closed = {pair for pair in pairs if pair[0] != STOP}
+        self.modes.strike(closed, self.stepper.struck, self.t, before, self._row())
         if self.beside is not None:
             stops = [k for one, k, _ in pairs if one == STOP]
             self.events.strike_stops(self.t, Present(self.x, self.forces), stops)
