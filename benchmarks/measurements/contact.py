@@ -67,7 +67,7 @@ def by_daedalus(count: int, step: float | None = None) -> tuple[float, float]:
         body.shape("box", size=[side] * 3)
     m.contact("all", friction=FRICTION)
     dd.simulate(m, 0.01)
-    seconds, tr = timed(lambda: dd.simulate(m, 1.0, **({} if step is None else {"step": step})))
+    seconds, tr = timed(lambda: dd.simulate(m, 1.0, step=step))
     return seconds, next(record.depth for record in tr.records if type(record).__name__ == "ContactsStepped")
 
 
