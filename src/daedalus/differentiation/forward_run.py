@@ -36,7 +36,9 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import EventsTogether
+from daedalus.simulation.result.records_of_methods import ImplicitChosen
 from daedalus.simulation.run.method_choice import implicit_choice
+from daedalus.simulation.run.next_piece import NEXT_METHOD
 
 
 def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorded | None:
@@ -100,11 +102,28 @@ def differentiate(case: Case, order: int, directions: Directions, by: str) -> Fo
         refuse_second_order_instants(case)
     try:
         return _in_parts(case, order, directions, by, corners=by == "discrete")
-    except DerivativesStoppedError:
+    except DerivativesStoppedError as stopped:
+        other = _by_another_method(case) if stopped.no_step and by == "variational" else None
+        if other is not None:
+            return differentiate(other, order, directions, by)
         # Coefficients jump at the corner of a diode: Newton's method of a step that meets it may find no way.
         if by == "discrete" or case.foreseen is None or not case.foreseen.stretches:
             raise
         return _in_parts(case, order, directions, by, corners=True)
+
+
+def _by_another_method(case: Case) -> Case | None:
+    """The case by the next method, where the one that was chosen for it found no step; None where there is none.
+
+    Formulas of x' and z may divide by what vanishes on the way, though the equations that they follow from hold there:
+    each method comes near it at other times, and one of a single stage mostly gets by.
+    """
+    last = case.settings.method
+    chosen = case.method == "auto" or isinstance(case.settings.reason, ImplicitChosen)
+    name = NEXT_METHOD.get(last) if is_implicit(last) else "radau5"
+    if not chosen or name is None or case.limits.get("step") is not None:
+        return None
+    return case.with_method(name, ImplicitChosen(name, f"{last} found no step on the way"))
 
 
 def _in_parts(case: Case, order: int, directions: Directions, by: str, corners: bool) -> ForwardRun:

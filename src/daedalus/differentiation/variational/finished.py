@@ -6,12 +6,17 @@ from typing import Any
 
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
-from daedalus.simulation.result.ending import ENDINGS
+from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.run.stop_reason import stop_of
 
 
 class DerivativesStoppedError(SolverError):
-    """A run of the variational equations that stopped before its end."""
+    """A run of the variational equations that stopped before its end.
+
+    no_step: its steps could not be solved, however short; another method may solve them.
+    """
+
+    no_step = False
 
 
 def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
@@ -27,4 +32,6 @@ def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 
     if sensitive:
         facts.append("it is a sensitivity that stopped the run; the states alone may go on")
     what = f"The run of {case.system.name!r} with its derivatives stopped early."
-    raise DerivativesStoppedError(what, facts, remedy=stop.advice)
+    stopped = DerivativesStoppedError(what, facts, remedy=stop.advice)
+    stopped.no_step = run.status in (Ending.NOT_FINITE, Ending.STEP_TOO_SMALL)
+    raise stopped
