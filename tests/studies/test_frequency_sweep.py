@@ -97,6 +97,40 @@ def test_constrained_models():
     assert float(found["amplitude"].sel(harmonic=1, variable="q[0]", frequency=0.3)) == pytest.approx(exact, rel=1e-4)
 
 
+def test_dry_friction_has_den_hartogs_amplitude():
+    """J. P. Den Hartog, Transactions of ASME 53 (1931): X = F √(V² − (f U / F)²) with V = 1 / (1 − r²) and
+    U = sin(π / r) / (r (1 + cos(π / r))). A model with a part's outputs has its states in a sweep."""
+    m = dd.Model("dry friction")
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u - x + m.friction("floor", v, 0.3)])
+    r = 0.7
+    found = dd.frequency_sweep(m, "u", [r / (2 * np.pi)], amplitude=1.0, harmonics=9)
+    assert found["variable"].values.tolist() == ["x", "v"]
+    orbit = dd.periodic(m, period=2 * np.pi / r, inputs={"u": ca.cos(r * m.time)})
+    V, U = 1 / (1 - r**2), np.sin(np.pi / r) / (r * (1 + np.cos(np.pi / r)))
+    exact = np.sqrt(V**2 - (0.3 * U) ** 2)
+    assert float(np.ptp(orbit["x"])) / 2 == pytest.approx(exact, rel=2e-4)
+    first, times = found["amplitude"].sel(harmonic=1, variable="x"), np.linspace(0, 2 * np.pi / r, 2001)
+    harmonic = 2 * np.abs(np.mean((orbit.trajectory.at(times)["x"] * np.exp(-1j * r * times))[:-1]))
+    assert float(first[0]) == pytest.approx(harmonic, rel=1e-3)
+
+
+@pytest.mark.wide
+def test_backlash_is_followed_where_one_shot_does_not_close():
+    """The orbit is searched for again from where the motion has settled."""
+    m, gap = dd.Model("backlash"), 0.2
+    x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
+    spring = ca.if_else(x > gap, 10 * (x - gap), ca.if_else(x < -gap, 10 * (x + gap), 0))
+    m.equation([m.der(x), m.der(v)], [v, u - 0.3 * v - spring])
+    turns = np.array([1.1, 1.2, 1.5])
+    found = dd.frequency_sweep(m, "u", turns / (2 * np.pi), amplitude=1.0)
+    assert bool(found["stable"][2])
+    times = 40 * 2 * np.pi / 1.5 + np.linspace(0, 2 * np.pi / 1.5, 401)
+    run = dd.simulate(m, times[-1], inputs={"u": ca.cos(1.5 * m.time)}, save_at=times, rtol=1e-8)
+    harmonic = 2 * np.abs(np.mean((run["x"] * np.exp(-1.5j * run.time))[:-1]))
+    assert float(found["amplitude"].sel(harmonic=1, variable="x")[2]) == pytest.approx(harmonic, rel=1e-4)
+
+
 def test_harmonics_and_bias_of_a_square():
     m = dd.Model("square")
     x, u = m.state("x", start=0.0), m.input("u")

@@ -66,8 +66,8 @@ def frequency_sweep(
     Parameters
     ----------
     input: the name of the input that is driven. frequencies: in Hz, rising or falling.
-    harmonics: how many harmonics of each variable are kept. outputs: names, by default the outputs of the model, or all
-        its states if it has none.
+    harmonics: how many harmonics of each variable are kept. outputs: names, by default the outputs that the model
+        declares itself, without those of its parts, or all states if it declares none.
     both_ways: go up and down; the result gets a dimension "sweep" with "up" and "down".
     whole: follow the whole resonance curve from the first frequency to the last by arclength, through its folds; the
         result has a dimension "point" with the frequency as a coordinate, and unstable parts too.
@@ -148,7 +148,8 @@ def _check_input(system: System, name: str, inputs: Mapping[str, object] | None)
 def _outputs(system: System, given: str | Sequence[str] | None) -> list[str]:
     if isinstance(given, str):
         return [given]
-    scalars = [name for name, value in system.outputs.items() if value.numel() == 1]
+    # Friction and other parts bring outputs of their own, whose names have a dot.
+    scalars = [name for name, value in system.outputs.items() if value.numel() == 1 and "." not in name]
     return list(given) if given is not None else scalars or list(system.labels["x"])
 
 

@@ -128,8 +128,8 @@ def _orbit_near(
     except SolverError:
         if not driven or is_smooth(as_system(question.model)):
             raise
-        span, options = (question.begin, question.begin + SETTLES * period), {**options, "progress": False}
-        settled = simulate(question.model, span, start=start, **options)
+        span = question.begin, question.begin + SETTLES * period
+        settled = simulate(question.model, span, start=start, **{**options, "progress": False})
         if not settled.success:
             raise
         return _by_shooting(question, driven, options, settled.end, period)
