@@ -56,6 +56,7 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
 from daedalus.reduction.angle_cut import continued_angle, may_jump, point_of, sector_guard, slope_angle
+from daedalus.reduction.forms.linearity import operations_of
 from daedalus.reduction.protecting_conditions import Sources, continued_by_zero, protection_of
 
 PARAMETERS = ARGUMENTS.index("p")
@@ -136,6 +137,9 @@ def switches_of(system: System) -> Switches | None:
         if not contains(function, JUMPING):
             return None
     elif function.n_instructions() >= LONG:
+        used = operations_of(system) if alone else None
+        if used is not None and not used.has_nan and JUMPING.isdisjoint(used.kinds):
+            return None
         rows = read_instructions(function, placed=False)
         known = rows if alone else None
         if np.isnan(np.frombuffer(rows.constants, float)).any():

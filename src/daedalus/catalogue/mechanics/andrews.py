@@ -1,4 +1,6 @@
-"""Andrews' squeezing mechanism: seven planar bodies, six loop constraints, driven by a torque; index 3.
+"""Andrews' squeezing mechanism, problem A03 of the IFToMM library: seven planar bodies, six loop constraints; index 3.
+
+A torque drives it.
 
 q = (β, Θ, γ, Φ, δ, Ω, ε) are the angles of Hairer and Wanner; centres and angular velocities of the bodies give T, a
 spring from D to C gives V, and a torque acts on β. Lengths in m, masses in kg. One degree of freedom; the motor turns

@@ -264,7 +264,7 @@ def _large_block(system: System, residual: ca.SX, w: ca.SX, blocks: list[Block],
     for rows, columns in (block for block in blocks if len(block[0]) > SYMBOLIC_SOLVE):
         own, equations = w[columns], residual[rows]
         matrix = structure_of(system).slopes("xdot", "z")[rows, columns]
-        if is_linear(equations, own, matrix) and not _tears(system, matrix):
+        if is_linear(equations, own, matrix, may_step(system)) and not _tears(system, matrix):
             names = [labels[c] for c in columns]
             fact = f"{len(names)} equations must be solved together for {listed(names)}"
             return NoForm(_not_explicit(fact), FormObstacle.LARGE)
@@ -282,7 +282,7 @@ def _solve_block(
 ) -> ca.SX | NoForm:  # fmt: skip
     """Solve a few equations that are linear in a few unknowns."""
     matrix = ca.jacobian(equations, unknowns)
-    if not is_linear(equations, unknowns, matrix):
+    if not is_linear(equations, unknowns, matrix, may_step(system)):
         return _nonlinear(system, rows, columns, labels)
     rest = ca.substitute(equations, unknowns, ca.SX.zeros(unknowns.shape))
     if _always_singular(matrix):

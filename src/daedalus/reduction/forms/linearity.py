@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import casadi as ca
 import numpy as np
 
@@ -28,17 +30,31 @@ def has_steps(expressions: ca.SX) -> bool:
     return contains(ca.Function("steps", [concatenate(ca.symvar(expressions))], [expressions]), _STEPS)
 
 
+class Operations(NamedTuple):
+    """Which operations stand in the equations of a system, and whether one of their constants is not a number."""
+
+    kinds: frozenset[int]
+    has_nan: bool
+
+
 @remembered
-def may_step(system: System) -> bool:
-    """Whether a step may stand in the equations; the instructions of many are known from the search for switches."""
+def operations_of(system: System) -> Operations | None:
+    """The operations of many equations, read once; None for few equations and for those that call other code."""
     function = system.function
     if function.n_instructions() < LONG or calls_foreign_code(function):
-        return True
+        return None
     try:
-        operations = read_instructions(function, placed=False).columns()[0]
+        rows = read_instructions(function, placed=False)
     except UnknownOperationError:
-        return True
-    return not _STEPS.isdisjoint(np.unique(operations).tolist())
+        return None
+    constants = np.frombuffer(rows.constants, float) if len(rows.constants) else np.zeros(0)
+    return Operations(frozenset(np.unique(rows.columns()[0]).tolist()), bool(np.isnan(constants).any()))
+
+
+def may_step(system: System) -> bool:
+    """Whether a step may stand in the equations."""
+    found = operations_of(system)
+    return found is None or not _STEPS.isdisjoint(found.kinds)
 
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:
@@ -47,12 +63,12 @@ def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool
     own = {symbol_key(s) for s in elements(unknowns)}
     others = [s for s in ca.symvar(expressions) if symbol_key(s) not in own]
     function = ca.Function("steps", [unknowns, concatenate(others)], [expressions])
-    operations = [function.instruction_id(k) for k in range(function.n_instructions())]
-    if sharp.isdisjoint(operations):
+    if not contains(function, sharp):
         return False
     # Follow the unknowns through the instructions, from work slot to work slot.
     touched: dict[int, bool] = {}
-    for k, operation in enumerate(operations):
+    for k in range(function.n_instructions()):
+        operation = function.instruction_id(k)
         if operation == ca.OP_OUTPUT:
             continue
         sources = function.instruction_input(k)
