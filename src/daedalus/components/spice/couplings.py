@@ -39,8 +39,9 @@ def _coupled(circuit: Any, coils: list[str], couplings: list[Card]) -> None:
     inductances = [circuit.value(circuit.coils[coil].words[3], circuit.coils[coil]) for coil in coils]
     name = circuit.elements[couplings[0].words[0]]
     coupling = circuit.value(couplings[0].words[-1], couplings[0])
-    if len(coils) == 2 and abs(coupling) == 1.0:
-        _ideally_coupled(circuit, name, coils, inductances, coupling)
+    signs = _ideal_signs(circuit, coils, couplings)
+    if signs is not None:
+        _ideally_coupled(circuit, name, coils, inductances, signs)
         return
     if len(coils) == 2:
         part: Any = electrical.Transformer(
@@ -64,15 +65,34 @@ def _coupled(circuit: Any, coils: list[str], couplings: list[Card]) -> None:
     circuit.add(part, name, ends)
 
 
-def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: list[float], sign: float) -> None:
-    """Two coils without leakage: the first one beside an ideal transformer."""
-    first, second = (ends_of(circuit.coils[coil]) for coil in coils)
+def _ideal_signs(circuit: Any, coils: list[str], couplings: list[Card]) -> list[float] | None:
+    """The sides of coils that one flux links without leakage, the first one 1.0; None where any two leave some."""
+    known: dict[tuple[str, str], float] = {}
+    for card in couplings:
+        coupling = circuit.value(card.words[-1], card)
+        names = card.words[1:-1]
+        known.update({(one, other): coupling for one in names for other in names if one != other})
+    signs = [1.0, *(known.get((coils[0], coil), 0.0) for coil in coils[1:])]
+    pairs = [(i, j) for i in range(len(coils)) for j in range(i)]
+    ideal = all(abs(signs[i]) == 1.0 and known.get((coils[i], coils[j])) == signs[i] * signs[j] for i, j in pairs)
+    return signs if ideal else None
+
+
+def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: list[float], signs: list[float]) -> None:
+    """Coils without leakage: the first one beside an ideal transformer to each other one.
+
+    Their inductances as a matrix have one flux alone in them, up to rounding, and short steps divide that rounding: it
+    would hide what a blocking diode conducts.
+    """
+    first, *others = (ends_of(circuit.coils[coil]) for coil in coils)
     own = circuit.elements[coils[0]]
     circuit.add(electrical.Inductor(own, inductance=inductances[0]), own, first)
-    part = electrical.Transformer(name, ratio=sign * (inductances[1] / inductances[0]) ** 0.5)
-    ends = {f"{side}_{end}": node for side, pair in (("primary", first), ("secondary", second))
-            for end, node in pair.items()}  # fmt: skip
-    circuit.add(part, name, ends)
+    for k, second in enumerate(others, 1):
+        other = name if k == 1 else f"{name}_{k}"
+        part = electrical.Transformer(other, ratio=signs[k] * (inductances[k] / inductances[0]) ** 0.5)
+        ends = {f"{side}_{end}": node for side, pair in (("primary", first), ("secondary", second))
+                for end, node in pair.items()}  # fmt: skip
+        circuit.add(part, other, ends)
 
 
 class CoupledCoils(Component):
