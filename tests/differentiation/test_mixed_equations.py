@@ -32,7 +32,7 @@ def disguised(seed: int, index: int) -> tuple[dd.Model, np.ndarray]:
 
 # At 23, 38, 68 and 107 formulas of x' divide by what vanishes on the way.
 @pytest.mark.parametrize(
-    "seed", [*range(3), 23, *(pytest.param(k, marks=pytest.mark.wide) for k in (*range(3, 22), 38, 68, 107))]
+    "seed", [0, 1, 23, *(pytest.param(k, marks=pytest.mark.wide) for k in (*range(2, 22), 38, 68, 107))]
 )
 def test_sensitivities_go_where_the_run_goes(seed):
     m, A = disguised(seed, 1 + seed % 3)
