@@ -56,7 +56,7 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.model.variables import Variable
 from daedalus.reduction.angle_cut import continued_angle, may_jump, point_of, sector_guard, slope_angle
-from daedalus.reduction.forms.linearity import operations_of
+from daedalus.reduction.forms.linearity import surely_without
 from daedalus.reduction.protecting_conditions import Sources, continued_by_zero, protection_of
 
 PARAMETERS = ARGUMENTS.index("p")
@@ -137,8 +137,7 @@ def switches_of(system: System) -> Switches | None:
         if not contains(function, JUMPING):
             return None
     elif function.n_instructions() >= LONG:
-        used = operations_of(system) if alone else None
-        if used is not None and not used.has_nan and JUMPING.isdisjoint(used.kinds):
+        if alone and surely_without(system, JUMPING):
             return None
         rows = read_instructions(function, placed=False)
         known = rows if alone else None
@@ -165,8 +164,7 @@ def switches_of(system: System) -> Switches | None:
     residual[chosen.tolist()] = changed
     if not work.guards and not work.hidden:
         return None
-    own = system.symbols(("t", "p"))
-    clock = ca.Function("clock", own, [concatenate(work.clock)]) if work.hidden else None
+    clock = ca.Function("clock", system.symbols(("t", "p")), [concatenate(work.clock)]) if work.hidden else None
     twin = _with_modes(system, work, residual, written, chosen)
     if known is not None and len(chosen) < FEW * whole.numel():
         tell_replaced(twin.function, known, chosen, ca.Function("changed", twin.symbols(), [changed]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import casadi as ca
@@ -55,6 +56,12 @@ def may_step(system: System) -> bool:
     """Whether a step may stand in the equations."""
     found = operations_of(system)
     return found is None or not _STEPS.isdisjoint(found.kinds)
+
+
+def surely_without(system: System, kinds: Collection[int]) -> bool:
+    """Whether many equations have none of some operations, and no constant that is not a number."""
+    found = operations_of(system)
+    return found is not None and not found.has_nan and found.kinds.isdisjoint(kinds)
 
 
 def steps_with(expressions: ca.SX, unknowns: ca.SX, kinks: bool = False) -> bool:
