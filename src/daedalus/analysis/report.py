@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# print(report) is one screen of this width: lists are cut after so many entries.
-SHOWN, WIDTH = 6, 80
+# print(report) is one screen of this width and height: lists are cut after so many entries, those of constraints where
+# the screen is full.
+SHOWN, WIDTH, HEIGHT = 6, 80, 40
 # A constraint is printed whole where it fits so many rows; a longer one is cut to one row, with the count of its terms.
 ROWS, INDENT = 4, 8
 
@@ -179,23 +180,46 @@ class Report:
         return report_latex(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.system.name}: {self.verdict}", *self._counts()]
-        lines += _section("cannot all hold", self.overdetermined)
-        lines += _section("determined by nothing", self.undetermined)
-        lines += _section("say the same, to be dropped until the others are independent", self.redundant)
-        lines += _section("not unique one by one", self.non_unique_multipliers)
-        lines += _section("constraints written", [own for own in self.constraints if not own.hidden])
-        lines += _section("hidden constraints", [own for own in self.constraints if own.hidden])
-        lines += _section("invariants", self.invariants)
-        lines += _section("warnings", self.warnings)
-        lines += _section("notes", self.notes)
+        above = [f"{self.system.name}: {self.verdict}", *self._counts()]
+        above += _section("cannot all hold", self.overdetermined)
+        above += _section("determined by nothing", self.undetermined)
+        above += _section("say the same, to be dropped until the others are independent", self.redundant)
+        above += _section("not unique one by one", self.non_unique_multipliers)
+        below = _section("invariants", self.invariants)
+        below += _section("warnings", self.warnings)
+        below += _section("notes", self.notes)
         if self.ranks:
             doubt = "; the closest decision is in doubt" if self.gap < CLEAR_GAP else ""
-            lines.append(
+            below.append(
                 f"  ranks: {counted(len(self.ranks), 'decision')}, tolerance {self.tolerance:.0e}, gap {self.gap:.1e}"
                 f"{doubt}"
             )
-        return "\n".join(part for line in lines for part in _wrapped(line))
+        rows = [part for line in above for part in _wrapped(line)]
+        end = [part for line in below for part in _wrapped(line)]
+        return "\n".join([*rows, *self._constraint_rows(HEIGHT - len(rows) - len(end)), *end])
+
+    def _constraint_rows(self, room: int) -> list[str]:
+        """The written and the hidden constraints in as many rows: one of each in turn while they fit, or the first."""
+        kinds = {
+            "constraints written": [own for own in self.constraints if not own.hidden],
+            "hidden constraints": [own for own in self.constraints if own.hidden],
+        }
+        # A title and the count of those left out take a row each.
+        room -= sum(1 + (len(entries) > 1) for entries in kinds.values() if entries)
+        shown: dict[str, list[list[str]]] = {title: [] for title in kinds}
+        for title, entry in _in_turn(kinds):
+            rows = _wrapped(f"    {_constraint_line(entry)}")
+            room -= len(rows)
+            if room < 0 and shown[title]:
+                break
+            shown[title].append(rows)
+        lines = list[str]()
+        for title, entries in kinds.items():
+            if entries:
+                lines += [f"  {title}:", *(row for rows in shown[title] for row in rows)]
+                left = len(entries) - len(shown[title])
+                lines += [f"    … and {left} more"] if left else []
+        return lines
 
     def _counts(self) -> list[str]:
         told = self.answers
@@ -226,12 +250,16 @@ class Report:
         return f"Report({self.system.name!r}: {self.verdict})"
 
 
-def _section(title: str, entries: Sequence[str | StatedConstraint]) -> list[str]:
+def _section(title: str, entries: Sequence[str]) -> list[str]:
     if not entries:
         return []
     more = [f"    … and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
-    shown = [entry if isinstance(entry, str) else _constraint_line(entry) for entry in entries[:SHOWN]]
-    return [f"  {title}:", *(f"    {entry}" for entry in shown), *more]
+    return [f"  {title}:", *(f"    {entry}" for entry in entries[:SHOWN]), *more]
+
+
+def _in_turn(kinds: dict[str, list[StatedConstraint]]) -> list[tuple[str, StatedConstraint]]:
+    """The first constraints of every kind, one of each in turn."""
+    return [(title, entries[k]) for k in range(SHOWN) for title, entries in kinds.items() if k < len(entries)]
 
 
 def _constraint_line(entry: StatedConstraint) -> str:

@@ -329,7 +329,10 @@ MACHINES = {
         "semi-explicit DAE", 1, 1, structural_index=1, is_linear=False, directly_solvable=True,
         algebraic=("source.plus.voltage", "d1.drive", "d2.drive", "d3.drive", "d4.drive"),
     ),
-    "buck_converter": Verdict("explicit ODE", 0, 3, **ODE, is_linear=False),
+    "buck_converter": Verdict(
+        "semi-explicit DAE", 1, 3, structural_index=1, is_linear=False, directly_solvable=True,
+        algebraic=("diode.drive",),
+    ),
     "rlc_ladder": Verdict("explicit ODE", 0, 20, **ODE, is_linear=True),
     "quarter_car": Verdict("explicit ODE", 0, 5, **ODE, is_linear=True),
     "heated_house": Verdict("explicit ODE", 0, 3, **ODE, is_linear=False),
