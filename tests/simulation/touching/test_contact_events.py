@@ -174,6 +174,16 @@ def test_dry_friction_of_what_is_no_body_is_refused():
         dd.simulate(m, 1.0)
 
 
+def test_dry_friction_by_the_normal_force_of_a_contact_is_refused():
+    m = weighty()
+    b = flat(m)
+    m.contact(b, dd.ground)
+    rub = m.friction("f", m["b.velocity"][0], kinetic=m["b_ground.normal"])
+    b.apply_force(ca.vertcat(rub, ca.SX.zeros(b.size - 1)))
+    with pytest.raises(dd.InputError, match="limits on no force"):
+        dd.simulate(m, 1.0)
+
+
 def test_events_of_contacts_are_saved(tmp_path):
     m = weighty()
     m.contact(flat(m, place=(0.0, 0.2), velocity=(1.0, 0.0)), dd.ground, friction=0.3)

@@ -68,7 +68,7 @@ class SingleLaws:
         inside = set(bodies.rows.own)
         others = [k for k, place in enumerate(self.places.tolist()) if place not in inside]
         seen = ca.jacobian(rates, x)[:, others].nnz() + ca.jacobian(rates, xdot).nnz()
-        if seen or self.laws.limits_depend_on_forces:
+        if seen or self.laws.limits_depend_on_forces or self._limits_depend_on_contacts():
             raise InputError(
                 "Hard contacts between bodies cannot be combined with every m.friction and m.unilateral.",
                 f"the model has {listed(list(names), 6)}",
@@ -77,6 +77,18 @@ class SingleLaws:
                 remedy="a body for what moves, and shapes with m.contact in place of a limit by a normal force; or "
                 "compliant contacts (stiffness=)",
             )
+
+    def _limits_depend_on_contacts(self) -> bool:
+        """Whether a level of friction or a restitution contains the force of a contact, which steps find."""
+        system, p = self.laws.system, self.laws.system.symbol("p")
+        free = ca.SX(p)
+        for mode, value in zip(self.laws.modes.tolist(), self._free):
+            free[mode] = value
+        sliding = ca.substitute(system.residual[self.laws.rows.tolist()], p, free)
+        words = ["limit" if friction else "restitution" for friction in self.is_friction]
+        levels = [system.outputs[f"{name}.{word}"] for name, word in zip(self.laws.names, words)]
+        places = np.unique(np.concatenate([k.ravel() for k in self.bodies.force_slots().places.values()]))
+        return bool(ca.jacobian(ca.vertcat(sliding, *levels), p)[:, places.tolist()].nnz())
 
     # -- a place -----------------------------------------------------------------------------------------------
 
