@@ -46,6 +46,8 @@ BESIDE: tuple[tuple[dict[str, Any], dict[str, Any], str, str, float], ...] = (
         3.0,
     ),
     ({"part": "heat", "cells": 100_000}, {}, "rod of 100 000 cells", "CVODE, banded", 2.5),
+    ({"part": "ladder", "cells": 2000}, {"way": "Adams"}, "RLC ladder of 2000 cells", "CVODE, Adams, banded", 3.0),
+    ({"part": "ladder", "cells": 2000}, {"way": "BDF"}, "RLC ladder of 2000 cells", "CVODE, BDF, banded", 3.0),
 )
 
 

@@ -1,5 +1,5 @@
 """Large systems by CVODE (scikit-sundae): CPU seconds of a run with a sparse or banded factorisation, and with GMRES
-preconditioned by algebraic multigrid (pyamg, classical, on the diffusion of each substance)."""
+preconditioned by algebraic multigrid (pyamg, smoothed aggregation, on the diffusion of each substance)."""
 
 from collections.abc import Iterator
 from time import process_time
@@ -12,9 +12,9 @@ MOST_STEPS, DIRECTIONS = 100_000, 30
 
 
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One record: seconds, and the values at the end. Options: part "brusselator" (side; way "direct" or "multigrid")
-    or "heat" (cells)."""
-    run = heat if options["part"] == "heat" else brusselator
+    """One record: seconds, and the values at the end. Options: part "brusselator" (side; way "direct" or "multigrid"),
+    "heat" (cells) or "ladder" (cells; way "Adams" or "BDF")."""
+    run = {"heat": heat, "ladder": ladder, "brusselator": brusselator}[options["part"]]
     begin = process_time()
     end = run(options)
     yield {"seconds": process_time() - begin, "sum": float(np.sum(end))}
@@ -32,6 +32,24 @@ def heat(options: dict[str, Any]) -> np.ndarray:
 
     way = {"linsolver": "band", "lband": 1, "uband": 1, "max_num_steps": MOST_STEPS}
     return finished(_cvode()(rates, rtol=1e-6, atol=1e-9, **way).solve(np.array([0.0, 0.1]), start))
+
+
+def ladder(options: dict[str, Any]) -> np.ndarray:
+    """A ladder of resistors, coils and capacitors, cell by cell: a band of three diagonals."""
+
+    def rates(t: float, y: Any, out: Any) -> None:
+        current, voltage = y[0::2], y[1::2]
+        out[0::2] = -current - voltage
+        out[0] += 1.0
+        out[2::2] += voltage[:-1]
+        out[0::2] /= 1e-3
+        out[1::2] = current
+        out[1:-1:2] -= current[1:]
+        out[1::2] /= 1e-6
+
+    way = {"method": options["way"], "linsolver": "band", "lband": 1, "uband": 1, "max_num_steps": MOST_STEPS}
+    solver = _cvode()(rates, rtol=1e-6, atol=1e-9, **way)
+    return finished(solver.solve(np.array([0.0, 1e-3]), np.zeros(2 * options["cells"])))
 
 
 def brusselator(options: dict[str, Any]) -> np.ndarray:
@@ -102,7 +120,7 @@ def multigrid(spread: Any) -> dict[str, Any]:
     def prepare(t: float, w: Any, rate: Any, reuse: int, renewed: Any, gamma: float) -> None:
         renewed[0] = 0 if reuse else 1
         matrix = (sp.identity(n) - gamma * spread).tocsr()
-        levels["now"] = pyamg.ruge_stuben_solver(matrix, max_coarse=50)
+        levels["now"] = pyamg.smoothed_aggregation_solver(matrix, max_coarse=50)
 
     def solve(t: float, w: Any, rate: Any, r: Any, z: Any, gamma: float, delta: float, side: int) -> None:
         for part in (slice(None, n), slice(n, None)):

@@ -579,6 +579,7 @@ class Plan:
         agenda: Agenda | None = None,
         delays: Delays | None = None,
         onlooker: Callable[[SoFar], object] | None = None,
+        keep_between: bool = True,
     ) -> Run: ...
 
 # Options as of a Plan and of its run.

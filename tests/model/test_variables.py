@@ -54,14 +54,21 @@ def test_shapes(shape, kept, symbol):
     assert m.parameter("x", shape=shape).shape == symbol
 
 
-@pytest.mark.parametrize(
-    "shape", [0, -1, 2.0, 2.5, True, "3", None, (0,), (2, 0), (2, 2, 2), {2, 3}, (True, 2), "33", (2.0,)]
-)
+@pytest.mark.parametrize("shape", [0, -1, 2.0, 2.5, True, "3", None, (0,), (2, 0), {2, 3}, (True, 2), "33", (2.0,)])
 def test_what_is_no_shape(shape):
     assert text_of(lambda: dd.Model().state("x", shape)) == (
         f"{shape!r} is not a valid shape for x.\n"
         "  Because a shape is () for a scalar, a whole number for a column, or (rows, columns).\n"
         "  Try: 3 for a column of three numbers, (2, 2) for a matrix"
+    )
+
+
+def test_three_axes_are_refused_with_a_way():
+    assert text_of(lambda: dd.Model().state("u", (4, 3, 2))) == (
+        "u has 3 axes.\n"
+        "  its shape is (4, 3, 2)\n"
+        "  Because variables are columns or matrices: fields have two axes at most.\n"
+        "  Try: a column of 24 cells, coupled by a SciPy matrix: dd.matrix_product(A, u)"
     )
 
 
@@ -231,9 +238,7 @@ def test_parameters_take_the_shape_of_their_value(value, options, shape, kept):
 
 
 def test_parameters_of_no_shape():
-    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2)))).startswith(
-        "(2, 2, 2) is not a valid shape for k.\n"
-    )
+    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2)))).startswith("k has 3 axes.\n")
     assert text_of(lambda: dd.Model().parameter("k", [])).startswith("(0,) is not a valid shape for k.\n")
     assert text_of(lambda: dd.Model().parameter("k", [1, 2], shape=3)).startswith(
         "The value of k has the wrong shape.\n"

@@ -8,6 +8,7 @@ import pytest
 
 import daedalus as dd
 from daedalus.errors import InputError, SolverError
+from daedalus.simulation.run import travel
 
 
 def plate(n=12):
@@ -60,6 +61,46 @@ def test_the_result_holds_what_was_asked_for():
     assert len(pickle.dumps(whole)) > field + 8 * 1600 * steps
 
 
+@pytest.mark.parametrize(
+    ("method", "save_at", "save", "keeps"),
+    [
+        ("bdf", [0.5, 1.0], ["v"], [False]),
+        ("radau5", [0.5, 1.0], [], [False]),
+        ("bdf", [0.5, 1.0], None, [True]),
+        ("bdf", None, ["v"], [True]),
+        ("tsit5", [0.5], ["v"], [True]),
+    ],
+)
+def test_runs_whose_rows_alone_are_read_keep_no_more(monkeypatch, method, save_at, save, keeps):
+    """Steps and their polynomials, several rows each, are not even there while the run is computed."""
+    kept = []
+
+    def seen(*args, keep_between=True, **options):
+        kept.append(keep_between)
+        return run_piece(*args, keep_between=keep_between, **options)
+
+    run_piece = travel.run_piece
+    monkeypatch.setattr(travel, "run_piece", seen)
+    tr = dd.simulate(plate(), 1.0, method=method, save_at=save_at, save=save, **GIVEN)
+    assert tr.success
+    assert kept == keeps
+
+
+@pytest.mark.parametrize("limits", [{"max_steps": 5}, {"time_limit": 1e-4}, {}])
+def test_runs_of_rows_alone_end_as_whole_ones_do(limits):
+    """Also where a limit ends them, or a solution that ceases to exist."""
+    m = dd.Model("blows up")
+    u = m.state("u", 600, start=np.full(600, 1.0))
+    m.equation(m.der(u), u**2 + 0.1 * dd.laplacian(u, 1.0, "neumann"))
+    way = {"method": "bdf", "save_at": [0.5, 2.0], **limits}
+    whole, rows = dd.simulate(m, 2.0, **way), dd.simulate(m, 2.0, save=["u"], **way)
+    assert not rows.success
+    if "time_limit" not in limits:
+        assert (rows.status, rows.stop_reason) == (whole.status, whole.stop_reason)
+        np.testing.assert_array_equal(rows["u"], whole["u"])
+        np.testing.assert_array_equal(rows.end["u"], whole.end["u"])
+
+
 def test_what_is_not_kept_is_told():
     tr = dd.simulate(plate(), 1.0, save_at=[0.5, 1.0], save=["sum", "u"], **GIVEN)
     with pytest.raises(InputError) as told:
@@ -94,6 +135,18 @@ def test_names_are_read_before_the_run(names, told):
         dd.simulate(plate(), 1.0, save=names, inputs={"push": 0.0})
     with pytest.raises(InputError, match=r"dd\.stream takes no save"):
         dd.stream(plate(), 1.0, "x.nc", [1.0], save=["u"])
+
+
+def test_sweeps_keep_chosen_variables_and_prepared_runs_say_why_not():
+    m = ball()
+    kept = dd.sweep(m, 0.3, over={"y": [1.0, 2.0]}, save=["v"], save_at="end")
+    assert list(kept.data) == list(dd.sweep(m, 0.3, over={"y": [1.0, 2.0]}, outputs=["v"], save_at="end").data)
+    with pytest.raises(InputError, match="outputs= and save= are both given"):
+        dd.sweep(m, 0.3, over={"y": [1.0]}, save=["v"], outputs=["y"])
+    with pytest.raises(InputError, match="a call returns all states, one column for each name"):
+        dd.prepare(m, 0.3, save=["v"])
+    with pytest.raises(InputError, match=r"dd\.prepare takes no seed\.\n  its options are method, rtol"):
+        dd.prepare(m, 0.3, seed=3)
 
 
 def ball(terminal=False):

@@ -239,12 +239,12 @@ class Report:
 
     def _whole_names(self, labels: list[str]) -> list[str]:
         """The same with `q` for all elements of q."""
-        names = dict.fromkeys(labels)
+        names, of_element = dict.fromkeys(labels), dict[str, str]()
         for name, place in self.system.places.items():
             own = [place.element(k).name for k in range(len(place.positions))] if place.shape else []
             if own and all(label in names for label in own):
-                names = dict.fromkeys(name if label == own[0] else label for label in names if label not in own[1:])
-        return list(names)
+                of_element |= dict.fromkeys(own, name)
+        return list(dict.fromkeys(of_element.get(label, label) for label in names))
 
     def __repr__(self) -> str:
         return f"Report({self.system.name!r}: {self.verdict})"

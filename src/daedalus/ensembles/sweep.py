@@ -63,7 +63,8 @@ def sweep(
         `dd.sample`; or a data frame or Dataset whose rows are cases.
     combine: "product" runs every combination, with one dimension per name. "zip" combines the values element by element
         into cases; for vectors pass arrays (cases, elements).
-    outputs: the names to keep; by default all states, algebraic variables, inputs and outputs.
+    outputs: the names to keep; by default all states, algebraic variables, inputs and outputs. `save=` is the same, as
+        in `dd.simulate`.
     summary: statistics over the cases instead of the cases: "mean", "std" (divided by the count, as in NumPy), "min",
         "max", and numbers between 0 and 1 for quantiles. They are computed while the cases run, so memory does not grow
         with their number. Ranks of quantiles are accurate to 0.1 %. Failed cases are excluded and listed.
@@ -114,6 +115,12 @@ def sweep(
     _check_place(on)
     if keep not in ("here", "there"):
         raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
+    if "save" in options:
+        if outputs is not None:
+            raise InputError(
+                "outputs= and save= are both given.", because="they mean the same.", remedy="outputs alone"
+            )
+        outputs = options.pop("save")
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
     times = options.pop("save_at", None)

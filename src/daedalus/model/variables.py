@@ -235,7 +235,15 @@ def check_shape(shape: object, name: str) -> Shape:
         result = tuple(operator.index(k) for k in entries)
     except TypeError:
         result = (0,)
-    if len(result) > 2 or any(k <= 0 for k in result) or any(isinstance(k, bool) for k in entries):
+    numbers = all(k > 0 for k in result) and not any(isinstance(k, bool) for k in entries)
+    if len(result) > 2 and numbers:
+        raise ModelError(
+            f"{name} has {len(result)} axes.",
+            f"its shape is {result}",
+            because="variables are columns or matrices: fields have two axes at most.",
+            remedy=f"a column of {math.prod(result)} cells, coupled by a SciPy matrix: dd.matrix_product(A, {name})",
+        )
+    if not numbers:
         raise ModelError(
             f"{shape!r} is not a valid shape for {name}.",
             because="a shape is () for a scalar, a whole number for a column, or (rows, columns).",

@@ -304,5 +304,11 @@ def prepare(
     >>> run(np.array([2.0, 0.0])).round(6).tolist()
     [[-2.0, -0.0]]
     """
+    if "save" in options:
+        raise InputError(
+            "dd.prepare takes no save.",
+            because="a call returns all states, one column for each name in run.labels['x'].",
+            remedy='columns of the result, or dd.simulate(..., save=["x"])',
+        )
     with time_limited(options.get("time_limit")):
         return PreparedRun(model, span, start, inputs, parameters, save_at, options)

@@ -177,7 +177,8 @@ def _simulate(
     if request.system.noises and (noises := undriven_noises(request)):
         trajectory = run_with_noise(request, noises, seed, lambda own: _asked_for(own, progress, cancel))
     else:
-        trajectory = _asked_for(request, progress, cancel)
+        rows_only = kept is not None and times is not None
+        trajectory = _asked_for(request._replace(rows_only=rows_only), progress, cancel)
     if kept is not None:
         trajectory = SavedTrajectory.of(trajectory, kept)
     if on_stop == "raise" and not trajectory.success:

@@ -2,12 +2,14 @@
 //
 //   P R A C Q = L U   with R, C diagonal: the caller's scales times powers of two taken when the pivots were chosen
 //
-// Large patterns are ordered by their structure, small ones by their values. A kept pivot that has become small in its
-// row, or entries that have grown, are noticed; then the pivots are chosen by value, on the present values.
+// Large patterns are ordered by their structure (those of a chain become a band), small ones by their values. A kept pivot
+// that has become small in its row, or entries that have grown, are noticed; then the pivots are chosen by value, on the
+// present values.
 #pragma once
 
 #include <limits>
 
+#include "linear/chain_factors.hpp"
 #include "linear/column_band.hpp"
 #include "linear/front_factors.hpp"
 #include "linear/row_factors.hpp"
@@ -42,13 +44,14 @@ public:
             return true;
         }
         const Structure structure = by_structure_;
+        const Form form = form_;
         if (factor_with_new_pivots(values, row_scale, column_scale)) return true;
         // No pivots at all: the order of the structure was not to blame and serves again.
-        if (structure == Structure::yes) by_fronts_ = true, by_structure_ = Structure::yes;
+        if (structure == Structure::yes) form_ = form, by_structure_ = Structure::yes;
         return false;
     }
     bool factor_with_new_pivots(const Number* values, const double* row_scale, const double* column_scale) noexcept {
-        ordered_ = by_fronts_ = false, by_structure_ = Structure::no;
+        ordered_ = false, by_structure_ = Structure::no;
         if (!equilibrate(values, row_scale, column_scale)) return false;
         ++orderings;
         if (PivotOrder<Number>::choose(*matrix_, scaled_.data(), elimination_) != Choice::made) return false;
@@ -63,23 +66,13 @@ public:
     }
 
     DAEDALUS_ONCE void solve(Number* b) noexcept {
-        if (by_fronts_)
-            front_factors_.solve(b);
-        else if (short_)
-            short_factors_.solve(b);
-        else
-            row_factors_.solve(b);
+        with_factors([&](auto& factors) { factors.solve(b); });
     }
 
     // A X = B in place, for some columns at once; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {
-        if (by_fronts_)
-            front_factors_.template solve_band<width>(band, y);
-        else if (short_)
-            short_factors_.template solve_band<width>(band, y);
-        else
-            row_factors_.template solve_band<width>(band, y);
+        with_factors([&](auto& factors) { factors.template solve_band<width>(band, y); });
     }
 
     // Were the pivots chosen on the present values?
@@ -102,8 +95,14 @@ private:
     bool find_structure() noexcept {
         if (!searched_) {
             searched_ = true;
-            has_structure_ = structure_.find(*matrix_) == Choice::made;
+            is_chain_ = n_ >= StructureOrder::least_unknowns && chain_.keep(*matrix_);
+            if (!is_chain_ && structure_.read(*matrix_) == Choice::made) {
+                is_chain_ = chain_.find(structure_.graph, matrix_->nonzeros);
+                has_structure_ = !is_chain_ && structure_.find(*matrix_) == Choice::made;
+            }
             if (has_structure_) fill_ = structure_.tree.fill(), operations_ = structure_.tree.operations();
+            if (is_chain_) has_structure_ = chain_factors_.write(*matrix_, chain_);
+            if (is_chain_) fill_ = chain_factors_.fill(), operations_ = chain_factors_.operations();
         }
         return has_structure_;
     }
@@ -115,10 +114,10 @@ private:
             by_structure_ = Structure::no;
             if (!find_structure()) return false;
             // Short rows: an order by value is found as fast, and has runs of pivots of one shape.
-            if (operations_ <= ShortFactors<Number>::operations_a_place * fill_) return false;
-            if (!front_factors_.write(*matrix_, structure_)) return false;
+            if (!is_chain_ && operations_ <= ShortFactors<Number>::operations_a_place * fill_) return false;
+            if (!is_chain_ && !front_factors_.write(*matrix_, structure_)) return false;
             ++orderings;
-            by_fronts_ = true, by_structure_ = Structure::yes;
+            form_ = is_chain_ ? Form::chain : Form::fronts, by_structure_ = Structure::yes;
         }
         if (!equilibrate(values, row_scale, column_scale)) return false;
         take_scales(row_scale, column_scale);
@@ -170,12 +169,7 @@ private:
             rows_[i] = given_rows_[i] * own_rows_[i];
             columns_[i] = given_columns_[i] * own_columns_[i];
         }
-        if (by_fronts_)
-            front_factors_.take_scales(rows_.data(), columns_.data());
-        else if (short_)
-            short_factors_.take_scales(rows_.data(), columns_.data());
-        else
-            row_factors_.take_scales(rows_.data(), columns_.data());
+        with_factors([&](auto& factors) { factors.take_scales(rows_.data(), columns_.data()); });
     }
 
     // The places of one order of pivots: with a place for every product where rows are short, else row by row.
@@ -186,8 +180,9 @@ private:
         fill_ = n_ + lower + upper, operations_ = 0;
         for (std::int32_t k = 0; k < n_; ++k)
             operations_ += (e.lower_begin[k + 1] - e.lower_begin[k]) * (1 + e.upper_begin[k + 1] - e.upper_begin[k]);
-        short_ = operations_ <= ShortFactors<Number>::operations_a_place * fill_;
-        return short_ ? short_factors_.write(*matrix_, e) : row_factors_.write(*matrix_, e);
+        const bool rows_are_short = operations_ <= ShortFactors<Number>::operations_a_place * fill_;
+        form_ = rows_are_short ? Form::places : Form::rows;
+        return rows_are_short ? short_factors_.write(*matrix_, e) : row_factors_.write(*matrix_, e);
     }
 
     bool finite(const Number* values) const noexcept {
@@ -199,21 +194,33 @@ private:
 
     Quality refactor(const Number* values) noexcept {
         if (!finite(values)) return Quality::singular;
-        if (by_fronts_) return front_factors_.factor(values);
-        return short_ ? short_factors_.factor(values) : row_factors_.factor(values);
+        return with_factors([&](auto& factors) { return factors.factor(values); });
     }
 
     enum class Structure { unknown, yes, no };
+    enum class Form { places, rows, fronts, chain };
+
+    template <class Work>
+    DAEDALUS_INLINE auto with_factors(Work&& work) noexcept {
+        switch (form_) {
+            case Form::chain: return work(chain_factors_);
+            case Form::fronts: return work(front_factors_);
+            case Form::rows: return work(row_factors_);
+            default: return work(short_factors_);
+        }
+    }
 
     const CompactPattern* matrix_ = nullptr;
     std::int32_t n_ = 0;
     long long fill_ = 0, operations_ = 0;
-    bool ordered_ = false, fresh_ = false, short_ = false, by_fronts_ = false, rows_given_ = false,
-         columns_given_ = false;
+    bool ordered_ = false, fresh_ = false, rows_given_ = false, columns_given_ = false;
+    Form form_ = Form::rows;
     Structure by_structure_ = Structure::unknown;
-    bool searched_ = false, has_structure_ = false;
+    bool searched_ = false, has_structure_ = false, is_chain_ = false;
     Elimination elimination_;
     StructureOrder structure_;
+    ChainOrder chain_;
+    ChainFactors<Number> chain_factors_;
     ShortFactors<Number> short_factors_;
     RowFactors<Number> row_factors_;
     FrontFactors<Number> front_factors_;

@@ -127,11 +127,14 @@ public:
     // Below, looking at values costs little and finds orders as good.
     static constexpr std::int32_t least_unknowns = 500;
 
-    // Whether there is such an order. Saddle points have no diagonal in part but are symmetric; where rows belong to other
-    // columns altogether, only values tell which.
-    Choice find(const CompactPattern& matrix) noexcept {
+    // The graph, of a matrix that is large enough.
+    Choice read(const CompactPattern& matrix) noexcept {
         if (matrix.n < least_unknowns) return Choice::singular;
-        if (!graph.make(matrix)) return Choice::no_memory;
+        return graph.make(matrix) ? Choice::made : Choice::no_memory;
+    }
+    // Whether the graph that was read has such an order. Saddle points have no diagonal in part but are symmetric; where
+    // rows belong to other columns altogether, only values tell which.
+    Choice find(const CompactPattern& matrix) noexcept {
         if (graph.missing_diagonals > 0 && 10 * graph.one_sided > graph.pairs()) return Choice::singular;
         if (const Choice known = find_order(matrix); known != Choice::made) return known;
         return tree.make(graph, order) ? Choice::made : Choice::no_memory;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
+#include "machine/large_pages.hpp"
 #include "machine/platform.hpp"
 
 namespace daedalus {
@@ -40,18 +40,18 @@ private:
     };
     static constexpr std::size_t line = 64;
 
-    // A small model needs one block, others a few that double. Where a sanitizer watches, every vector has a block of its
-    // own: a step beyond its end is seen.
+    // A small model needs one block, others a few that double; what is never written takes no memory. Where a sanitizer
+    // watches, every vector has a block of its own: a step beyond its end is seen.
     void add_block(long long count) {
         const long long size = !DAEDALUS_WATCHED_MEMORY && count < usual_ ? usual_ : count;
         const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(double);
         const std::size_t front = DAEDALUS_WATCHED_MEMORY ? line : 2 * line;
-        auto* const taken = static_cast<Taken*>(std::malloc(front + bytes));
+        auto* const taken = static_cast<Taken*>(std::calloc(front + bytes, 1));
         if (!taken) throw std::bad_alloc();
+        prefer_large_pages(taken, front + bytes);
         taken->before = last_, last_ = taken;
         const std::size_t off = reinterpret_cast<std::uintptr_t>(taken) % line;
         char* const begin = reinterpret_cast<char*>(taken) + (DAEDALUS_WATCHED_MEMORY ? line : 2 * line - off);
-        std::memset(begin, 0, bytes);
         next_ = reinterpret_cast<double*>(begin), left_ = size;
         usual_ = 2 * size;
     }

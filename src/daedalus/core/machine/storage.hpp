@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "machine/large_pages.hpp"
+
 namespace daedalus {
 
 template <class Number>
@@ -35,6 +37,7 @@ public:
         if (!memory) return data_ && size <= size_;
         data_ = memory;
         size_ = size;
+        prefer_large_pages(data_, bytes);
         return true;
     }
     Number* data() { return data_; }

@@ -139,7 +139,7 @@ void execute(PythonRun& run, nb::handle progress, nb::handle onlooker, const Can
 
 PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0, nb::handle u, nb::handle p,
                    nb::handle save_at, nb::handle tables, nb::handle progress, const Cancel* cancel,
-                   nb::handle agenda, nb::handle delays, nb::handle onlooker) {
+                   nb::handle agenda, nb::handle delays, nb::handle onlooker, bool keep_between) {
     const Plan& plan = *nb::inst_ptr<Plan>(self);
     const Doubles start(x0), inputs(u), parameters(p);
     check_sizes(plan, start, inputs, parameters);
@@ -155,6 +155,9 @@ PythonRun run_plan(nb::handle_t<Plan> self, double t0, double t1, nb::handle x0,
     if (!save_at.is_none()) request.save_at = samples.emplace(save_at).span();
     request.samples_only = !save_at.is_none();
     check_save_at(request);
+    if (!keep_between && (!request.samples_only || !onlooker.is_none()))
+        refuse("without rows of steps, only save_at has any, and nobody looks on");
+    request.keep_between = keep_between;
     if (!tables.is_none()) add_tables(tables, run);
     if (!agenda.is_none()) add_agenda(agenda, run);
     if (!delays.is_none()) add_delays(delays, run);
@@ -169,7 +172,7 @@ nb::object integrate(nb::handle model, nb::handle method, double t0, double t1, 
     for (const auto [name, value] : options) {
         const std::string_view text = nb::cast<nb::str>(name).c_str();
         const bool once = text == "save_at" || text == "tables" || text == "progress" || text == "cancel" ||
-                          text == "agenda" || text == "delays" || text == "onlooker";
+                          text == "agenda" || text == "delays" || text == "onlooker" || text == "keep_between";
         (once ? of_run : of_plan)[name] = value;
     }
     const nb::object plan = nb::type<Plan>()(model, method, **of_plan);
@@ -182,7 +185,8 @@ void bind_integrate(nb::module_& module) {
     using namespace nb::literals;
     bind_plan(module).def("run", run_plan, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "save_at"_a = nb::none(),
                           "tables"_a = nb::none(), "progress"_a = nb::none(), "cancel"_a = nb::none(),
-                          "agenda"_a = nb::none(), "delays"_a = nb::none(), "onlooker"_a = nb::none());
+                          "agenda"_a = nb::none(), "delays"_a = nb::none(), "onlooker"_a = nb::none(),
+                          "keep_between"_a = true);
     module.def("integrate", integrate, "model"_a, "method"_a, "t0"_a, "t1"_a, "x0"_a, "u"_a, "p"_a, "options"_a);
     nb::class_<Cancel>(module, "Cancel")
         .def(nb::init<>())

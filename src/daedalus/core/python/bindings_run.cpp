@@ -51,7 +51,8 @@ nb::object step_t(PythonRun& self) {
 
 nb::object step_x(PythonRun& self) {
     Record& record = *self.record;
-    return view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), std::size_t(record.n)});
+    const long long width = self.request.implicit && !self.request.keep_between ? 0 : record.n;
+    return view_in_numpy(self.record, record.step_x.data(), {std::size_t(record.step_count), std::size_t(width)});
 }
 
 nb::object run_t(PythonRun& self) {
@@ -148,7 +149,8 @@ nb::object dense_in_numpy(DenseRecord&& dense, long long n) {
 nb::object run_dense(PythonRun& self) {
     if (self.dense.is_valid()) return self.dense;
     Request request = self.request;
-    if (!request.keep_steps) throw nb::value_error("there is no dense output: the steps were not kept");
+    if (!request.keep_steps || (request.implicit && !request.keep_between))
+        throw nb::value_error("there is no dense output: the steps were not kept");
     Record& record = *self.record;
     if (request.implicit) return self.dense = dense_in_numpy(std::move(record.dense), record.n);
     std::vector<double> start(static_cast<std::size_t>(record.n));

@@ -173,12 +173,14 @@ private:
         return held > s.recorder.held.capacity && grow_held(held) && has_room_for_events(s);
     }
 
-    bool keeps_pieces() const { return request_.implicit && request_.keep_steps; }
+    bool keeps_rows() const { return !request_.implicit || request_.keep_between; }
+    bool keeps_pieces() const { return request_.implicit && request_.keep_steps && request_.keep_between; }
 
     // Each of these is false where there is no memory; the rows that there were stay.
     bool grow_steps(long long capacity) {
         Rows& rows = workspace_.state().recorder.steps;
-        const bool done = record_.step_t.try_grow(capacity) && record_.step_x.try_grow(capacity * record_.n) &&
+        const bool done = record_.step_t.try_grow(capacity) &&
+                          (!keeps_rows() || record_.step_x.try_grow(capacity * record_.n)) &&
                           (!request_.keep_steps || grow_counts(capacity));
         rows = {record_.step_t.data(), record_.step_x.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
         return done && (!keeps_pieces() || grow_pieces(capacity));

@@ -143,6 +143,24 @@ inline void count_step(Integration& s) noexcept {
     push_counts(s.recorder.counts, s.rejected, newton, order);
 }
 
+// The polynomial of a step, as it is kept: written where it belongs, where a method can and nobody has asked for it before.
+template <class M>
+inline void keep_piece(Integration& s) noexcept {
+    PieceRows& pieces = s.recorder.pieces;
+    int degree = M::degree(s);
+    if constexpr (requires { M::degree_of_step(s); }) degree = M::degree_of_step(s);
+    if constexpr (requires { M::derived_columns(s); }) pieces.derived = M::derived_columns(s);
+    if constexpr (requires(double* out) { M::write_piece(s, out); }) {
+        if (!s.dense_known && M::writes_pieces(s)) {
+            double* out = begin_piece(pieces, s.t, s.t_new, degree, s.n, s.n - pieces.derived);
+            if (out) M::write_piece(s, out);
+            return;
+        }
+    }
+    ensure_dense<M>(s);
+    push_piece(pieces, s.t, s.t_new, s.coefficients, degree, s.lanes, s.n);
+}
+
 // Everything behind an accepted step: events, samples, and the move to its end.
 template <class M>
 inline Status complete(Integration& s) noexcept {
@@ -152,13 +170,7 @@ inline Status complete(Integration& s) noexcept {
     if constexpr (requires { M::renew_begin(s); }) M::renew_begin(s);
     save_inside_step<M>(s);
     if (s.inputs.delayed && s.t_new != s.t) keep_signals(s);
-    if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) {
-        ensure_dense<M>(s);
-        int degree = M::degree(s);
-        if constexpr (requires { M::degree_of_step(s); }) degree = M::degree_of_step(s);
-        if constexpr (requires { M::derived_columns(s); }) s.recorder.pieces.derived = M::derived_columns(s);
-        push_piece(s.recorder.pieces, s.t, s.t_new, s.coefficients, degree, s.lanes, s.n);
-    }
+    if (s.recorder.pieces.capacity > 0 && s.t_new != s.t) keep_piece<M>(s);
     if (s.linear.keeps_constraints && !s.end_kept) status = keep_constraints(s);
     if (s.has_projection && status == Status::going) status = project_end(s, cut);
     if (status != Status::going) return status;

@@ -49,6 +49,7 @@ struct Request {
     long long memory_limit = memory_for_rows();  // bytes of what is kept
     bool samples_only = false;  // save_at was given
     bool keep_steps = true;
+    bool keep_between = true;  // values of an implicit method between its rows, and the rows of its steps
     bool rows_at_jumps = false;
     long long cases = 1;  // of which the states consist, number by number; each is held to the tolerance
     double watch_stiffness = 0;  // steps to come from which on another method pays where stability limits them; 0: none

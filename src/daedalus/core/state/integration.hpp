@@ -357,7 +357,7 @@ inline bool has_room_for_events(const Integration& s) {
 // The row of this time keeps the later values, where z and x' of an implicit model jump.
 inline void keep_later_values(Integration& s) noexcept {
     for (Rows* rows : {&s.recorder.steps, &s.recorder.samples})
-        if (rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
+        if (rows->x && rows->count > 0 && rows->t[rows->count - 1] == s.t) copy(s.x, s.n, rows->x + (rows->count - 1) * s.n);
 }
 
 // A second row of this time has the values behind what happened there; of several jumps it has those behind the last.

@@ -8,7 +8,7 @@ namespace daedalus {
 
 struct Rows {
     double* t = nullptr;
-    double* x = nullptr;  // (capacity, n)
+    double* x = nullptr;  // (capacity, n), or times alone
     long long count = 0, capacity = 0;
     bool lost = false;
 };
@@ -91,7 +91,7 @@ inline bool takes_one(Kept& kept) {
 inline void push_row(Rows& rows, double t, const double* x, long long n) {
     if (!takes_one(rows)) return;
     rows.t[rows.count] = t;
-    copy(x, n, rows.x + rows.count * n);
+    if (rows.x) copy(x, n, rows.x + rows.count * n);
     ++rows.count;
 }
 
@@ -119,18 +119,24 @@ inline void push_counts(StepCounts& counts, long long rejected, long long newton
     out[0] = static_cast<int>(rejected), out[1] = static_cast<int>(newton), out[2] = order;
 }
 
-inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
-                       int degree, long long lanes, long long n) {
+// Where the coefficients of one more piece are to be written, `kept` numbers of each power; nullptr: there is no room.
+inline double* begin_piece(PieceRows& pieces, double begin, double end, int degree, long long n, long long kept) {
     if (!pieces.takes(n) || degree > pieces.degree) {
         pieces.lost = true;
-        return;
+        return nullptr;
     }
-    const long long place = pieces.used(), kept = begin == end ? n : n - pieces.derived;
+    const long long place = pieces.used();
     pieces.starts[pieces.count] = begin, pieces.ends[pieces.count] = end;
-    double* out = pieces.coefficients + place;
-    for (int j = 0; j <= degree; ++j, out += kept) copy(coefficients + j * lanes, kept, out);
     pieces.places[pieces.count++] = place;
     pieces.places[pieces.count] = place + (degree + 1) * kept;
+    return pieces.coefficients + place;
+}
+
+inline void push_piece(PieceRows& pieces, double begin, double end, const double* coefficients,
+                       int degree, long long lanes, long long n) {
+    const long long kept = begin == end ? n : n - pieces.derived;
+    double* out = begin_piece(pieces, begin, end, degree, n, kept);
+    for (int j = 0; out && j <= degree; ++j, out += kept) copy(coefficients + j * lanes, kept, out);
 }
 
 }  // namespace DAEDALUS_ISA

@@ -64,7 +64,7 @@ class Source(NamedTuple):
         return Source(prefix + self.equation, self.element)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EquationRow:
     """One row of the residual, or one element of what solutions keep at zero.
 

@@ -177,8 +177,12 @@ def run_piece(
     progress: Any,
     cancel: Any,
     limits: dict[str, Any] | None = None,
+    keep_between: bool = True,
 ) -> Trajectory:
-    """One core run; `limits` take the place of those in the settings."""
+    """One core run; `limits` take the place of those in the settings.
+
+    keep_between: whether an implicit run keeps the rows of its steps and values between them, beside those of save_at.
+    """
     road, p, begin, row, fired, told, goes_on, modes = piece
     settings, drive = road.settings, road.drive
     plan, deadline = settings.plan, current_deadline()
@@ -208,7 +212,7 @@ def run_piece(
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
 
     def core_run(tables: list[Any] | None) -> Trajectory:
-        numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen)
+        numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen, keep_between)
         if deadline is None:
             run = plan.run(*numbers)
         else:  # the core looks at its own limit

@@ -27,6 +27,8 @@ Start = Mapping[str, object] | Samples
 Values = Mapping[str, object] | None
 ON_STOP = ("return", "raise")
 LIMITS = ("step", "max_step", "first_step", "max_steps", "time_limit")
+# The options of `dd.simulate` that the other verbs take by name.
+OPTIONS = ("method", "rtol", "atol", *LIMITS, "locate_switches", "linear", "preconditioner")
 NO_LIMITS = (None,) * len(LIMITS)
 # Beyond this many steps the time no longer moves by each of them.
 MOST_FIXED_STEPS = 1e15
@@ -79,6 +81,7 @@ class Request(NamedTuple):
     parameters: Values
     save_at: np.ndarray | None
     options: Options
+    rows_only: bool = False  # whether the rows of save_at and the end are all that anybody reads of the run
 
     @property
     def system(self) -> System:
@@ -144,7 +147,9 @@ def read_request(
     linear = read_linear(given.pop("linear", "auto"), given.pop("preconditioner", None))
     way = Options(given.pop("method", "auto"), *tolerances, limits, given.pop("locate_switches", True), linear)
     if given:
-        raise InputError(f"{verb} takes no {', '.join(given)}.", remedy="the options of dd.simulate")
+        raise InputError(
+            f"{verb} takes no {', '.join(given)}.", f"its options are {', '.join(OPTIONS)}", remedy="one of these"
+        )
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
     start = without_guesses(model, start, inputs, parameters, t0)

@@ -138,8 +138,8 @@ def _of_parts(system: System) -> frozenset[str]:
     part = first_written(system).part(Mechanics)
     written = None if part is None or part.book is None else part.book.written.mechanics
     moves = set[str]() if written is None else {*written.positions, *(v.velocity for v in written.velocities.values())}
-    names = ((label, split_derivative(split_index(label)[0])[0]) for label in system.labels["x"])
-    return frozenset(label for label, name in names if "." in name and name not in moves)
+    paths = [name for name in system.labels["x"] if "." in name]
+    return frozenset(name for name in paths if split_derivative(split_index(name)[0])[0] not in moves)
 
 
 def _told(whole: Trajectory, small: tuple[str, ...]) -> Trajectory:

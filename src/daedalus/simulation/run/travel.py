@@ -22,6 +22,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged
 from daedalus.simulation.run.next_piece import next_piece
+from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.pieces import cut_short, go_on, run_piece
 from daedalus.simulation.run.repeated_equations_hold import repeated_equations_hold
 from daedalus.simulation.run.request import Request
@@ -35,7 +36,7 @@ def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run of a road from the start of its request: a consistent row, piece after piece, the end judged."""
     request, known = road.request, known_beginning(road)
     first = begin(road, request.t0, request.start) if known is None else known
-    begun = run_piece(first, request.t1, request.save_at, progress, cancel)
+    begun = _first_run(first, progress, cancel)
     if known is None:
         keep_beginning(road, first)
     return travel_begun(first, begun, progress, cancel)
@@ -59,8 +60,24 @@ def travel_begun(first: Piece, begun: Trajectory, progress: Any = None, cancel: 
 
 def travel_from(first: Piece, progress: Any = None, cancel: Any = None) -> Trajectory:
     """The run from its first piece."""
-    request = first.road.request
-    return travelled(first, run_piece(first, request.t1, request.save_at, progress, cancel), progress, cancel)
+    return travelled(first, _first_run(first, progress, cancel), progress, cancel)
+
+
+def _first_run(first: Piece, progress: Any, cancel: Any) -> Trajectory:
+    """The run of the first piece; of an implicit one no more than its rows is kept, where nobody reads more.
+
+    Polynomials of the steps take several times the memory of a large model. Whatever happens on the way may read them:
+    a run that is not over with its first piece is made once more with them.
+    """
+    request, settings = first.road.request, first.settings
+    plant = settings.plant
+    looks_on = isinstance(progress, Onlooker) or settings.has_branches or settings.contacts is not None
+    jumps = plant.system.events or settings.switches is not None or first.road.drive.tables
+    if request.rows_only and plant.is_implicit and not (looks_on or jumps or plant.has_constraints):
+        begun = run_piece(first, request.t1, request.save_at, progress, cancel, keep_between=False)
+        if begun.status.final:
+            return begun
+    return run_piece(first, request.t1, request.save_at, progress, cancel)
 
 
 def travelled(first: Piece, whole: Trajectory, progress: Any = None, cancel: Any = None) -> Trajectory:

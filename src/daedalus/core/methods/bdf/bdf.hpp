@@ -91,6 +91,12 @@ struct Bdf {
         interpolate(m.past, m, m.step, s.coefficients, s.lanes);
         m.whole_step = m.step.h;
     }
+    // Whether a step that was taken can be written as a piece at once: (order + 1, unknowns).
+    static bool writes_pieces(Integration& s) noexcept { return s.n == of(s).unknowns + of(s).states; }
+    static void write_piece(Integration& s, double* out) noexcept {
+        const BdfState& m = of(s);
+        interpolate_unknowns(m.past, m, m.step, out);
+    }
 
 private:
     static constexpr double most_rounding = 1e5;  // that a tolerance is widened by, of sixteen last digits

@@ -214,6 +214,23 @@ inline void interpolate(const BdfHistory& past, const ImplicitState& m, const Bd
     });
 }
 
+// out <- the same for the unknowns alone, (order + 1, unknowns).
+inline void interpolate_unknowns(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c,
+                                 double* out) noexcept {
+    const long long n = m.unknowns;
+    copy(past.phi[0], n, out);
+    with_order(c.order, [&, out, n](auto order) {
+        constexpr int k = order;
+        const BdfPolynomial<k> polynomial(c);
+        DAEDALUS_SIMD
+        for (long long i = 0; i < n; ++i) {
+            double value[k + 1];
+            polynomial.at(past, i, value);
+            for_each<1, k>([&](auto p) { out[p * n + i] = value[p]; });
+        }
+    });
+}
+
 }  // namespace DAEDALUS_ISA
 
 }  // namespace daedalus

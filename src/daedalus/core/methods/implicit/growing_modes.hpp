@@ -10,6 +10,10 @@
 // near to a; all of them where the states are no more than its vectors. A mode of |lambda| > a is not resolved: a is the pole
 // of R, or as large as that. Such a step is refused where the state moves, and steps stay short enough until the mode is
 // gone. A state that stands still on an unstable rest stays there: the run tells of it.
+//
+// Where every equation has one derivative of its own, x' = f, no mode grows faster than the logarithmic norms of J = df/dx,
+//   Re lambda <= max_i (J_ii + sum_(j != i) |J_ij|),   Re lambda <= max_j (J_jj + sum_(i != j) |J_ij|)
+// (G. Söderlind, BIT 46, 2006): diffusion and what decays are seen to have none without a search.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +67,42 @@ inline void apply_step_matrix(ImplicitState& m, const double* v, double* out) no
 
 inline double dot_of(long long n, const double* a, const double* b) noexcept {
     double sum = 0;
+    DAEDALUS_SIMD_SUM(sum)
     for (long long i = 0; i < n; ++i) sum += a[i] * b[i];
     return sum;
+}
+
+// Takes the directions of some vectors out of another one, and adds the parts to `parts`. Twice: what is left of earlier
+// directions is of the size of rounding then (L. Giraud, J. Langou, M. Rozloznik, Comput. Math. Appl. 50, 2005).
+inline void make_orthogonal(long long n, const double* basis, int count, double* next, double* parts) noexcept {
+    // So much of all vectors stays in the cache of one core.
+    constexpr long long piece = 1024;
+    for (int again = 0; again < 2; ++again) {
+        double found[most_vectors] = {};
+        for (long long from = 0; from < n; from += piece)
+            for (int k = 0; k < count; ++k) found[k] += dot_of(std::min(piece, n - from), basis + k * n + from, next + from);
+        for (long long from = 0; from < n; from += piece) {
+            const long long size = std::min(piece, n - from);
+            for (int k = 0; k < count; ++k) {
+                const double part = found[k], *direction = basis + k * n + from;
+                double* out = next + from;
+                DAEDALUS_SIMD
+                for (long long i = 0; i < size; ++i) out[i] -= part * direction[i];
+            }
+        }
+        for (int k = 0; k < count; ++k) parts[k] += found[k];
+    }
+}
+
+// out = sum_j weight(j) v_j
+template <class Weight>
+inline void combine(long long n, const double* basis, int count, double* out, Weight&& weight) noexcept {
+    for (long long i = 0; i < n; ++i) out[i] = 0;
+    for (int j = 0; j < count; ++j) {
+        const double part = weight(j), *direction = basis + j * n;
+        DAEDALUS_SIMD
+        for (long long i = 0; i < n; ++i) out[i] += part * direction[i];
+    }
 }
 
 inline bool normalise(long long n, double* v) noexcept {
@@ -135,6 +173,40 @@ inline bool masses_are_known(Integration& s, ImplicitState& m, const double* rea
     return known;
 }
 
+// What no growth rate exceeds, by the last Jacobian; infinite where the equations are not of this form.
+inline double largest_growth(const Integration& s, ImplicitState& m) noexcept {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const ImplicitModel& model = m.model;
+    const Pattern& pattern = model.matrix;
+    const long long n = m.unknowns;
+    if (m.group_count > 0 || mass_may_be_singular(model)) return unknown;
+    // Of each equation: which derivative it has, and minus one over its factor.
+    double *state_of = m.modes.raw, *by = m.modes.full, *rows = m.modes.next;
+    for (long long i = 0; i < n; ++i) by[i] = rows[i] = 0;
+    for (long long k = 0, column = 0; k < n; ++k) {
+        const long long place = model.dot_place[static_cast<std::size_t>(k)];
+        while (pattern.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
+        const long long row = pattern.rows[static_cast<std::size_t>(place)];
+        if (by[row] != 0 || m.dot[k] == 0) return unknown;
+        by[row] = -s.direction / m.dot[k], state_of[row] = static_cast<double>(column);
+    }
+    double by_columns = -unknown, by_rows = -unknown, sum = 0;
+    const auto count = static_cast<long long>(model.all_place.size());
+    for (long long k = 0, column = 0; k < count; ++k) {
+        const long long place = model.all_place[static_cast<std::size_t>(k)];
+        for (; pattern.colind[static_cast<std::size_t>(column) + 1] <= place; ++column)
+            by_columns = std::fmax(by_columns, sum), sum = 0;
+        const long long row = pattern.rows[static_cast<std::size_t>(place)];
+        const double slope = by[row] * m.all[k];
+        const double part = state_of[row] == static_cast<double>(column) ? slope : std::fabs(slope);
+        rows[row] += part, sum += part;
+    }
+    by_columns = std::fmax(by_columns, sum);
+    for (long long i = 0; i < n; ++i) by_rows = std::fmax(by_rows, rows[i]);
+    const double least = std::fmin(by_rows, by_columns);
+    return std::isfinite(least) ? least : unknown;
+}
+
 // Fills `mode` and gives true where a growing mode is found: the fastest one of more than a size, by the factors at hand.
 inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_growth, double least_size,
                               GrowingMode& mode) noexcept {
@@ -152,13 +224,9 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
         apply_step_matrix(m, search.basis + size * nx, next);
         const double before = std::sqrt(dot_of(nx, next, next));
         if (!std::isfinite(before)) return false;
-        // Twice: what is left of earlier directions is of the size of rounding then.
-        for (int again = 0; again < 2; ++again)
-            for (int k = 0; k <= size; ++k) {
-                const double part = dot_of(nx, search.basis + k * nx, next);
-                hessenberg[k][size] += part;
-                for (long long i = 0; i < nx; ++i) next[i] -= part * search.basis[k * nx + i];
-            }
+        double parts[most_vectors] = {};
+        make_orthogonal(nx, search.basis, size + 1, next, parts);
+        for (int k = 0; k <= size; ++k) hessenberg[k][size] = parts[k];
         beyond = std::sqrt(dot_of(nx, next, next));
         ++size;
         if (!(beyond > 1e-12 * before) || size == most) break;
@@ -172,7 +240,7 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
     const double left = std::fabs(s.t1 - s.t);
     // The fastest growing one that is believed; for the next search, the one farthest out of the disc of those that decay.
     double fastest = 0, farthest = 0;
-    std::complex<double> vector[most_vectors], best[most_vectors];
+    std::complex<double> vector[most_vectors], best[most_vectors], outermost[most_vectors];
     std::complex<double> best_mu = 0;
     for (int k = 0; k < size; ++k) {
         const std::complex<double> mu = found[k];
@@ -185,28 +253,22 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
         if (!hessenberg_vector(hessenberg, size, mu, vector)) continue;
         if (out > farthest) {
             farthest = out;
-            for (long long i = 0; i < nx; ++i) {
-                search.kept[i] = 0;
-                for (int j = 0; j < size; ++j)
-                    search.kept[i] += (vector[j].real() + vector[j].imag()) * search.basis[j * nx + i];
-            }
-            search.kept_known = normalise(nx, search.kept);
+            std::copy(vector, vector + size, outermost);
         }
         if (!grows || !(std::abs(lambda) > fastest) || !(beyond * std::abs(vector[size - 1]) <= error_of_mode * std::abs(mu)))
             continue;
         fastest = std::abs(lambda), best_mu = mu;
         std::copy(vector, vector + size, best);
     }
+    if (farthest > 0) {
+        combine(nx, search.basis, size, search.kept, [&](int j) { return outermost[j].real() + outermost[j].imag(); });
+        search.kept_known = normalise(nx, search.kept);
+    }
     if (fastest == 0) return false;
     // Measured once more, without the recursion.
     double *real = search.next, *imaginary = search.kept + nx;
-    for (long long i = 0; i < nx; ++i) {
-        real[i] = imaginary[i] = 0;
-        for (int j = 0; j < size; ++j) {
-            real[i] += best[j].real() * search.basis[j * nx + i];
-            imaginary[i] += best[j].imag() * search.basis[j * nx + i];
-        }
-    }
+    combine(nx, search.basis, size, real, [&](int j) { return best[j].real(); });
+    combine(nx, search.basis, size, imaginary, [&](int j) { return best[j].imag(); });
     if (!is_mode(m, best_mu, real, imaginary)) return false;
     const std::complex<double> lambda = a * (1.0 - 1.0 / best_mu);
     double largest = 0;
@@ -256,7 +318,9 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     const bool rests = stands_still(s, m);
     GrowingMode mode;
     const double least_size = rests || follows ? 0 : std::fmax(std::fabs(search.factor), 2 * search.passed);
-    if (!find_growing_mode(s, m, rests ? grows_at_rest : grows_in_motion, least_size, mode)) {
+    const double least_growth = rests ? grows_at_rest : grows_in_motion, left = std::fabs(s.t1 - s.t);
+    const bool may_grow = largest_growth(s, m) > std::fmax(least_growth * least_size, worth_telling / left);
+    if (!may_grow || !find_growing_mode(s, m, least_growth, least_size, mode)) {
         search.longest = 0;
         return false;
     }
