@@ -86,6 +86,14 @@ def test_runs_whose_rows_alone_are_read_keep_no_more(monkeypatch, method, save_a
     assert kept == keeps
 
 
+def test_outputs_of_runs_that_keep_rows_alone_are_those_of_whole_ones():
+    m, way = plate(4), {"method": "bdf", "save_at": [0.25, 1.0], "inputs": {"push": 0.5}, "rtol": 1e-7}
+    m.output("far", m["u"][3, 3] + m["push"] * m.time)
+    whole, rows = dd.simulate(m, 1.0, **way), dd.simulate(m, 1.0, save=["far", "sum", "u"], **way)
+    for name in ("far", "sum", "u"):
+        np.testing.assert_array_equal(rows[name], whole[name])
+
+
 @pytest.mark.parametrize("limits", [{"max_steps": 5}, {"time_limit": 1e-4}, {}])
 def test_runs_of_rows_alone_end_as_whole_ones_do(limits):
     """Also where a limit ends them, or a solution that ceases to exist."""

@@ -213,7 +213,7 @@ def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
     if not f.is_a("SXFunction") or not SHORTEST_LAW * FEWEST <= f.n_instructions() <= _MOST_PARTED:
         return None
     try:
-        rows = read_instructions(f)
+        rows = read_instructions(f, placed=False)
     except UnknownOperationError:
         return None
     key = (rows.digest(), wish)

@@ -155,8 +155,10 @@ class RecordedRun(Samples):
         source = self._source if source is None else source
         base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
         made = type(self)(*base, self._kept_modes)
-        made.has_given_times = self.has_given_times
+        made.has_given_times, made.keeps_steps = self.has_given_times, self.keeps_steps
         return made
+
+    keeps_steps = True  # and values between them; a run of chosen rows, in which nothing jumps, may do without
 
     @cached_property
     def _renews(self) -> bool:
@@ -283,6 +285,8 @@ class RecordedRun(Samples):
     @cached_property
     def _beside_jumps(self) -> BesideJumps | None:
         times, x = self._times, self._x
+        if not self.keeps_steps:
+            return None
         if self.has_given_times:
             return self._beside_steps(times, self._discrete_rows())
         rows, beside = neighbours_of_jumps(times, self.status in (Ending.CHATTERING, Ending.EVENT))

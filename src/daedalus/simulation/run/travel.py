@@ -75,6 +75,7 @@ def _first_run(first: Piece, progress: Any, cancel: Any) -> Trajectory:
     jumps = plant.system.events or settings.switches is not None or first.road.drive.tables
     if request.rows_only and plant.is_implicit and not (looks_on or jumps or plant.has_constraints):
         begun = run_piece(first, request.t1, request.save_at, progress, cancel, keep_between=False)
+        begun.keeps_steps = False
         if begun.status.final:
             return begun
     return run_piece(first, request.t1, request.save_at, progress, cancel)
