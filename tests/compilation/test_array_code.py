@@ -111,6 +111,7 @@ def test_parts_that_are_used_again_are_kept_in_memory_of_their_own():
         np.testing.assert_array_equal(mine, other.full().ravel())
 
 
+@pytest.mark.wide
 def test_deep_recursions_beside_each_other_are_loops():
     """200 columns with 300 steps below each other: as many levels, each one loop."""
     x, k = ca.SX.sym("x", 200), ca.SX.sym("k", 200)

@@ -73,6 +73,7 @@ def test_a_damper_keeps_a_mass_in_brownian_motion(parts, load, port, kind, dampi
     assert variances[position] * damping**2 / inertia / (BOLTZMANN * 300) == pytest.approx(1, rel=1e-8)
 
 
+@pytest.mark.wide
 def test_paths_of_a_noisy_resistor_have_the_spread_of_the_formula():
     m = ladder([2.0], [0.5], [1.0], 300.0)
     en = dd.sweep(m, 20.0, seeds=300, step=0.1, start={"c0.voltage": 0.0, "l0.current": 0.0})

@@ -205,6 +205,7 @@ def test_numbers_are_written_as_on_the_board():
     assert "l_{1}^{2}" in latex
 
 
+@pytest.mark.wide
 def test_wide_matrices_name_their_entries():
     m = dd.Model("arm")
     q = m.coordinate("q", 2, start=[0.3, 0.4], rate=[0.0, 0.0])

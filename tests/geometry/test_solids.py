@@ -64,6 +64,7 @@ def test_meshes_are_exact_and_either_way_round():
         assert found.inertia == pytest.approx(dd.inertia.box(12.0, 1.0, 2.0, 3.0))
 
 
+@pytest.mark.wide
 def test_a_density_that_varies():
     """ρ = 1 + z in the unit ball: the centre of mass is at z = 1/5."""
     found = dd.inertia.of(lambda x, y, z: 1 + z, lambda x, y, z: x**2 + y**2 + z**2 - 1, box=[(-1, 1)] * 3)

@@ -155,6 +155,7 @@ def pendulum() -> tuple[dd.Model, ca.SX]:
     return m, u
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize("method", ["collocation", "shooting"])
 def test_periodic_motions_under_constraints_are_those_of_angles(fixed, method):

@@ -111,6 +111,7 @@ def test_conflicts_of_phases_are_told_with_their_phase():
     assert str(told).splitlines()[0] == "These cannot hold together with the start and the durations of 1 s and 1 s:"
 
 
+@pytest.mark.wide
 def test_nonlinear_contradictions_can_be_mended_one_by_one():
     def problem(**without):
         m = dd.Model("pendulum")

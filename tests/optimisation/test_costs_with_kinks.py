@@ -155,6 +155,7 @@ def test_least_fuel_by_shooting(written: str) -> None:
     assert plan.objective == pytest.approx(LEAST, rel=1e-3)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", METHODS)
 def test_fuel_that_is_not_enough(method: str) -> None:
     ocp, _, _, u = problem()

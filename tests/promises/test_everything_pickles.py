@@ -164,6 +164,7 @@ def test_boundary_values_and_storages():
     np.testing.assert_array_equal(again(linear).storage, linear.storage)
 
 
+@pytest.mark.wide
 def test_branches_of_orbits_and_derivatives_of_contacts():
     m = dd.Model("oscillator")
     x, y, mu = m.state("x", start=2.0), m.state("y", start=0.0), m.parameter("mu", 1.0)

@@ -143,6 +143,7 @@ def test_expressions_of_bodies_are_understood_by_every_question() -> None:
     assert repr(m) == "Model('swing': 1 state, 1 input, 1 equation)"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["prismatic", "planar"])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_reactions_of_sliding_joints_from_either_side(kind: str, backwards: bool) -> None:

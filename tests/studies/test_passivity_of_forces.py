@@ -7,6 +7,7 @@ from tests.support import part_neighbours as parts
 import daedalus as dd
 
 
+@pytest.mark.wide
 def test_velocities_that_forces_work_on_are_found():
     found = dd.passivity(neighbours.segway()[0])
     assert found.passive

@@ -173,6 +173,7 @@ def test_nominal_values_count():
 # -- solutions stay ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(12, 4), deadline=None)
 @given(kronecker())
 def test_linear_systems_with_a_known_kronecker_form(case):

@@ -283,6 +283,7 @@ def cubed():
     return m
 
 
+@pytest.mark.wide
 def test_noise_through_linear_equations_is_noise():
     """x' = -(x + v) / 2: the variance q / 4 · (1 - exp(-t)), whatever the step."""
     for step in (0.1, 0.025):

@@ -153,6 +153,7 @@ def test_an_explicit_run_across_kinks_still_gives_way_to_an_implicit_one(rtol):
     assert known.reference.error("y", tr.end["y"]) < 100 * rtol
 
 
+@pytest.mark.wide
 def test_a_method_that_was_asked_for_stays_across_kinks():
     known = catalogue.load("nand_gate")
     tr = dd.simulate(known.model, 1.0, method="dop853")

@@ -42,6 +42,7 @@ def test_parameters_that_no_contact_has_are_refused(name, text):
         dd.simulate(sliding_block(), 0.1, parameters={name: -1.0})
 
 
+@pytest.mark.wide
 def test_derivatives_of_cases_are_those_of_their_runs():
     m, frictions = sliding_block(), np.array([0.2, 0.4])
     times = np.array([0.3, 0.5])

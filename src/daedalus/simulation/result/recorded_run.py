@@ -117,13 +117,11 @@ class RecordedRun(Samples):
 
     @cached_property
     def _times(self) -> np.ndarray:  # type: ignore[override]
-        times: np.ndarray = self._source.t
-        return times
+        return np.asarray(self._source.t)
 
     @cached_property
     def _x(self) -> np.ndarray:  # type: ignore[override]
-        rows: np.ndarray = self._source.x
-        return rows
+        return np.asarray(self._source.x)
 
     @cached_property
     def has_given_times(self) -> bool:
@@ -157,8 +155,6 @@ class RecordedRun(Samples):
         made = type(self)(*base, self._kept_modes)
         made.has_given_times, made.keeps_steps = self.has_given_times, self.keeps_steps
         return made
-
-    keeps_steps = True  # and values between them; a run of chosen rows, in which nothing jumps, may do without
 
     @cached_property
     def _renews(self) -> bool:
@@ -285,10 +281,8 @@ class RecordedRun(Samples):
     @cached_property
     def _beside_jumps(self) -> BesideJumps | None:
         times, x = self._times, self._x
-        if not self.keeps_steps:
-            return None
         if self.has_given_times:
-            return self._beside_steps(times, self._discrete_rows())
+            return self._beside_steps(times, self._discrete_rows()) if self.keeps_steps else None
         rows, beside = neighbours_of_jumps(times, self.status in (Ending.CHATTERING, Ending.EVENT))
         if not len(rows):
             return None
@@ -371,6 +365,7 @@ class RecordedRun(Samples):
                 self._source = self._mending.dense
         return self._source
 
+    keeps_steps = True  # and values between them; a run of chosen rows, in which nothing jumps, may do without
     _mending: Mending | None = None  # of steps at a higher index
 
     def _dense_at(self, times: np.ndarray) -> np.ndarray:
