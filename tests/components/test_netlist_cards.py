@@ -168,6 +168,12 @@ def test_a_winding_that_takes_the_flux_back_needs_no_leakage():
     assert turned["v_out"][-1] == pytest.approx(tr["v_out"][-1], rel=1e-5)
 
 
+def test_transformers_of_a_shared_flux_take_no_name_of_an_element():
+    coils = "".join(f"L{k} {k} 0 1m\nR{k} {k} 0 1k\n" for k in range(1, 6)) + "V1 in 0 1\nR0 in 1 1\n"
+    m = dd.components.from_spice(f"two cores\n{coils}K1 L1 L2 L3 1\nK1_2 L4 L5 0.5\n.end\n")
+    assert dd.analyse(m).solvable
+
+
 def test_a_node_without_capacitors_is_held_until_the_run_begins():
     """.ic at b holds it at 1 V while the charge of c is found; the run then charges c through both resistors."""
     text = "held\nV1 a 0 5\nR1 a b 1k\nR2 b c 1k\nC1 c 0 1u\n.ic v(b)=1\n.tran 1u 1m\n"

@@ -89,6 +89,8 @@ def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: lis
     circuit.add(electrical.Inductor(own, inductance=inductances[0]), own, first)
     for k, second in enumerate(others, 1):
         other = name if k == 1 else f"{name}_{k}"
+        while k > 1 and other in circuit.elements.values():
+            other += "_"
         part = electrical.Transformer(other, ratio=signs[k] * (inductances[k] / inductances[0]) ** 0.5)
         ends = {f"{side}_{end}": node for side, pair in (("primary", first), ("secondary", second))
                 for end, node in pair.items()}  # fmt: skip
