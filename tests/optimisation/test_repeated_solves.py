@@ -6,7 +6,7 @@ import pytest
 import daedalus as dd
 from daedalus import catalogue
 from daedalus.catalogue.mechanics.delta_robot import nacelle
-from daedalus.optimisation.program.newton import optimality_error
+from daedalus.optimisation.program.solvers import optimality_error
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 
 

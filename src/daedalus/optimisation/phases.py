@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -25,13 +25,13 @@ from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.convexity import is_convex
-from daedalus.optimisation.search.ends_of_phases import ends_of_phases
 from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import local_optimum
 from daedalus.optimisation.search.patience import searched
 from daedalus.optimisation.solve import reference_ends
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import kept_quantities
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
@@ -270,3 +270,50 @@ def _depends_on_time(description: Description) -> str | None:
         if moves:
             return f"{system.labels['u'][positions[0]]} of {system.name!r}"
     return None
+
+
+# -- where phases are guessed to begin and to end ----------------------------------------------------------------------
+#
+# Where phases are guessed to begin and to end: between the values that are given at the joints of a sequence.
+#
+# A state that goes on from phase to phase is guessed along straight lines between the joints at which it is given, over
+# the expected durations, and beyond the first and last of them it stays. Where it is given nowhere, each phase begins
+# with the start value of its own model.
+
+
+def ends_of_phases(described: Sequence[Description], links: Sequence[dict[int, int]]) -> list[ReferenceEnds]:
+    """Guessed states at both ends of each phase.
+
+    links: for each joint, the states of the phase before that go on, and which of the phase behind they become.
+    """
+    joints = np.concatenate([[0.0], np.cumsum([own.expected_duration for own in described])])
+    found = [ReferenceEnds(first_guess(own), first_guess(own)) for own in described]
+    for way in _ways(described, links):
+        known: dict[float, float] = {}
+        for phase, state in way:
+            for time, given in zip(joints[phase:], (described[phase].starts, described[phase].ends)):
+                value = fixed_states(given).get(state)
+                if value is not None:
+                    known[float(time)] = value
+        times = sorted(known)
+        for phase, state in way if known else ():
+            values = np.interp(joints[phase : phase + 2], times, [known[time] for time in times])
+            found[phase].start[state], found[phase].end[state] = values
+    return found
+
+
+def _ways(described: Sequence[Description], links: Sequence[dict[int, int]]) -> list[list[tuple[int, int]]]:
+    """The states of all phases, (phase, position), those that go on as one."""
+    ways: list[list[tuple[int, int]]] = []
+    going_on: dict[int, list[tuple[int, int]]] = {}
+    for phase, own in enumerate(described):
+        arriving, going_on = going_on, {}
+        for state in range(own.system.sizes["x"]):
+            way = arriving.get(state)
+            if way is None:
+                way = []
+                ways.append(way)
+            way.append((phase, state))
+            if phase < len(links) and state in links[phase]:
+                going_on[links[phase][state]] = way
+    return ways

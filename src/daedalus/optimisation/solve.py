@@ -24,10 +24,9 @@ from daedalus.optimisation.description.packed_description import (
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.program.draft import Draft
-from daedalus.optimisation.program.fatrop import solve_with_fatrop
-from daedalus.optimisation.program.newton import optimality_error, solve_with_newton
 from daedalus.optimisation.program.program import assembled
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome, is_better
+from daedalus.optimisation.program.solvers import optimality_error, solve_with_fatrop, solve_with_newton
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.result.plan_checked import FAR

@@ -15,8 +15,8 @@ from daedalus.errors import InputError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.plain_numbers import without_unit
 from daedalus.optimisation.optimal_control import OptimalControl
-from daedalus.optimisation.program.ipopt import Listener
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.solvers import Listener
 from daedalus.optimisation.receding.costs_by_slope import costs_by_slope
 from daedalus.optimisation.receding.horizon import Horizon
 from daedalus.optimisation.receding.measured_states import measured_states

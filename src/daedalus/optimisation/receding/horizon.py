@@ -22,10 +22,10 @@ from daedalus.optimisation.description.description import Description, FixedValu
 from daedalus.optimisation.description.solve_settings import SolveSettings
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.optimal_control import OptimalControl
-from daedalus.optimisation.program.ipopt import Listener, solve_with_ipopt
 from daedalus.optimisation.program.program import table
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.program.solver_library import solver_addresses
+from daedalus.optimisation.program.solvers import Listener, solve_with_ipopt
 from daedalus.optimisation.program.stage_structure import StageStructure, stage_structure
 from daedalus.optimisation.solve import Solving
 from daedalus.optimisation.transcription.boundary.reference_ends import first_guess, fixed_states

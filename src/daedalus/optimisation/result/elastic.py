@@ -16,9 +16,9 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.optimisation.program.draft import OBJECTIVE, Draft, PlacedBlock
-from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import Program, assembled, joined
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.program.solvers import solve_with_ipopt
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.program_layout import values_of
 

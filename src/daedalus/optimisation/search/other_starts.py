@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.optimisation.description.solve_settings import SolveSettings
-from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.program.solvers import solve_with_ipopt
 from daedalus.optimisation.transcription.collocated import Transcription
 
 # How many waves bend a state, and the largest power of e that a duration is multiplied with.

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from daedalus.optimisation.description.solve_settings import SolveSettings
-from daedalus.optimisation.program.ipopt import solve_with_ipopt
 from daedalus.optimisation.program.program import Program
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
+from daedalus.optimisation.program.solvers import solve_with_ipopt
 
 # Iterations of the first search: plans of ordinary problems are found in a few tens.
 FIRST = 100

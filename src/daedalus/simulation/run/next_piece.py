@@ -26,8 +26,7 @@ from daedalus.simulation.run.settings import has_junctions
 from daedalus.simulation.run.stiff_start import go_on_implicitly
 from daedalus.simulation.singular.stopped_places import named_place
 from daedalus.simulation.sliding.slide import come_to_rest, leave_surface, slide_along
-from daedalus.simulation.switching.switched_together import with_unknowns_solved_anew
-from daedalus.simulation.switching.unlocated_switches import piece_without_cuts
+from daedalus.simulation.switching.unlocated_switches import piece_without_cuts, with_unknowns_solved_anew
 
 # Rule of a run: a Radau step of fixed length that one matrix for all stages cannot do gets a matrix for each.
 

@@ -55,8 +55,7 @@ from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.sliding.rest import StatesAtSteps, resting_places, with_rests
 from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
 from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
-from daedalus.simulation.switching.instant_end import held_at_start, instant_end
-from daedalus.simulation.switching.jump_at_end import jumps_at_end
+from daedalus.simulation.switching.instant_end import held_at_start, instant_end, jumps_at_end
 from daedalus.simulation.switching.output_switches import with_output_switches
 from daedalus.simulation.switching.touches import touches
 
