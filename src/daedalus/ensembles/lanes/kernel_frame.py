@@ -9,7 +9,7 @@ case has the same bits in whatever lane, block, thread or device it is run.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from daedalus.compilation.lanes.words import MOST_COPIED, Cell, LaneModule, LaneText, Word
@@ -280,13 +280,34 @@ class KernelFrame:
     def enter_interval(self, mask: Word, first: bool = False) -> None:
         """Lanes of a mask read where their interval ends and what the tables are there; first: with new cases."""
         w, interval = self.w, self.interval.now
-        self.end.set_where(mask, w.gather("%stops", interval))
-        width, row = 2 * len(self.model.tabled), interval
-        for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
-            at = w.integer("add", w.integer("mul", row, w.whole_num(width)), w.whole_num(2 * k))
-            base.set_where(mask, w.gather("%segments", at))
-            rise.set_where(mask, w.gather("%segments", w.integer("add", at, w.whole_num(1))))
+        if self.w.module.lanes == 1:
+            self._read_tables(mask, interval, w.gather)
+        else:
+            # Cases with fixed steps go side by side: one read serves all lanes.
+            first_one = w.line(f"extractelement {w.whole} {interval}, i32 0")
+            apart = w.line(f"icmp ne {w.whole} {interval}, {w.spread(first_one, 'i64')}")
+            differ = w.any(apart)
+            with w.when(w.line(f"xor i1 {differ}, true")):
+                self._read_tables(mask, interval, lambda base, places: w.spread(self._at_first(base, places)))
+            with w.when(differ, rarely=True):
+                self._read_tables(mask, interval, w.gather)
         self._draw(mask, first)
+
+    def _read_tables(self, mask: Word, interval: Word, read: Callable[[str, Word], Word]) -> None:
+        """The end of an interval, and bases and rises of its tables, as `read` finds numbers by their places."""
+        w, width = self.w, 2 * len(self.model.tabled)
+        self.end.set_where(mask, read("%stops", interval))
+        for k, (base, rise) in enumerate(zip(self.bases, self.rises)):
+            at = w.integer("add", w.integer("mul", interval, w.whole_num(width)), w.whole_num(2 * k))
+            base.set_where(mask, read("%segments", at))
+            rise.set_where(mask, read("%segments", w.integer("add", at, w.whole_num(1))))
+
+    def _at_first(self, base: str, places: Word) -> Word:
+        """The number at the place of the first lane."""
+        w = self.w
+        place = w.line(f"extractelement {w.whole} {places}, i32 0")
+        at = w.line(f"getelementptr double, ptr {base}, i64 {place}")
+        return w.line(f"load double, ptr {at}, align 8")
 
     def _draw(self, mask: Word, first: bool) -> None:
         """Lanes of a mask draw their noise: a table has the number of its cell, or the nodes behind and before it."""
