@@ -16,7 +16,7 @@ from daedalus.compilation.lanes.lane_formulas import (
     written_formulas,
 )
 from daedalus.compilation.lanes.machine import kernel_code, lane_width
-from daedalus.compilation.lanes.random_words import normal_number, philox
+from daedalus.compilation.lanes.random_words import normal_number, normal_numbers, philox
 from daedalus.compilation.lanes.words import LaneModule, LaneText
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
@@ -343,3 +343,16 @@ def test_normal_numbers_on_lanes_are_right_in_their_tails():
     found = written_on_lanes(lambda w, a: normal_number(w, w.as_int(a[0])), (upper << np.uint64(11)).view(float))
     expected = ndtri((upper.astype(float) + 0.5) * 2.0**-53)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_numbers_of_several_words_have_the_bits_of_single_ones(share):
+    """Lanes that need the formula of the tails, packed side by side: none of them, a few, and all."""
+    generator = np.random.default_rng(5)
+    tails = generator.random((4, 200)) < share
+    upper = np.where(tails, 2**40 * generator.random((4, 200)), 2**52 * (0.9 + 0.2 * generator.random((4, 200))))
+    columns = (upper.astype(np.uint64) << np.uint64(11)).view(float)
+    for k in range(4):
+        one = written_on_lanes(lambda w, a, k=k: normal_number(w, w.as_int(a[k])), *columns)
+        beside = written_on_lanes(lambda w, a, k=k: normal_numbers(w, [w.as_int(b) for b in a])[k], *columns)
+        np.testing.assert_array_equal(beside, one)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from daedalus._core import bridge_numbers, philox_numbers
-from daedalus.compilation.lanes.random_words import normal_number, philox
+from daedalus.compilation.lanes.random_words import normal_number, normal_numbers, philox
 from daedalus.compilation.lanes.words import LaneText, Word
 from daedalus.compilation.operations import literal
 from daedalus.simulation.noise.noise_signals import DrawingLaw
@@ -214,7 +214,7 @@ def _draw_block(w: LaneText, memory: _Memory, s: Word, block: Word, level: Word)
     """The four numbers of a block into the place of a number of the chain."""
 
     def written(body: LaneText) -> Word:
-        numbers = [normal_number(body, word) for word in _words(body, "%block", "%level")]
+        numbers = normal_numbers(body, _words(body, "%block", "%level"))
         for k, number in enumerate(numbers):
             at = body.line(f"getelementptr {body.real}, ptr %place, i64 {k}")
             body.raw(f"store {body.real} {number}, ptr {at}")
