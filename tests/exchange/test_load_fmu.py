@@ -1,5 +1,6 @@
 """FMUs as parts of a model: alone and among others, with events, derivatives, and crashes that stay outside."""
 
+import gc
 import math
 import shutil
 import threading
@@ -186,10 +187,28 @@ def test_loading_again_and_again_starts_no_process_each_time(small):
     from daedalus.exchange.fmu_import import load_fmu
 
     dd.exchange.load_fmu(small)
-    before = len(load_fmu._links)
+    before = len(load_fmu._states_of)
     for _ in range(50):
         dd.exchange.load_fmu(small)
-    assert len(load_fmu._links) == before
+    assert len(load_fmu._states_of) == before
+
+
+def test_what_no_expression_calls_any_more_goes(small):
+    """Each part that was loaded left its functions for good, and each file its folder."""
+    from daedalus.exchange.fmu_import import nodes_in_use
+
+    owner = dd.Model("owner")
+    owner.add(dd.exchange.load_fmu(small))
+    dd.exchange.load_fmu(small)
+    gc.collect()
+    dd.exchange.load_fmu(small)
+    here = len(nodes_in_use._in_use)
+    for _ in range(20):
+        dd.exchange.load_fmu(small)
+    gc.collect()
+    dd.exchange.load_fmu(small)
+    assert len(nodes_in_use._in_use) <= here
+    assert dd.simulate(owner, 1.2).success
 
 
 def test_many_fmus_run_few_processes_and_one_that_rested_goes_on(tmp_path, monkeypatch):

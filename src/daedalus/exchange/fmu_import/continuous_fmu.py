@@ -26,14 +26,12 @@ from daedalus.exchange.fmu_import.declarations import (
     unit_of,
 )
 from daedalus.exchange.fmu_import.fmu_functions import FmuFunctions, FmuNode
+from daedalus.exchange.fmu_import.nodes_in_use import in_expressions
 from daedalus.exchange.fmu_import.fmu_states import FmuStates
 from daedalus.exchange.fmu_import.quantities_of_fmu import FmuDescription, FmuQuantity
 
 # A clock that ticks at the start of a run and never again.
 NEVER_AGAIN = 1e15
-
-# Expressions hold the address of a node only, so nodes stay.
-_NODES: list[FmuNode] = []
 
 
 class ContinuousFmu:
@@ -105,9 +103,7 @@ class ContinuousFmu:
 
     def _node(self, functions: FmuFunctions, what: str, size: int, unknown: tuple[str, ...]) -> Any:
         """A node of the rates, or of one output, with the structure that the FMU declares."""
-        node = FmuNode(functions, what, size, self._pattern(functions, size, unknown))
-        _NODES.append(node)
-        return node
+        return in_expressions(FmuNode(functions, what, size, self._pattern(functions, size, unknown)))
 
     def _pattern(self, functions: FmuFunctions, size: int, unknown: tuple[str, ...]) -> dict[str, ca.Sparsity]:
         known = {"x": self.own_states, "u": self.inputs}

@@ -67,10 +67,10 @@ def _let_others_rest(own: FmuStates) -> None:
 
 
 class FmuStates:
-    """The tokens of one FMU; 0 is none."""
+    """The tokens of one FMU; 0 is none. folder: where it is unpacked, which goes with this object."""
 
-    def __init__(self, link: FmuLink, saves: bool, instances: int = MOST_INSTANCES) -> None:
-        self.link, self.saves, self._most = link, saves, instances
+    def __init__(self, link: FmuLink, saves: bool, instances: int = MOST_INSTANCES, folder: Any = None) -> None:
+        self.link, self.saves, self._most, self._folder = link, saves, instances, folder
         self._stages: list[TokenStage] = [TokenStage(0, 0, "", [], [], [])]
         self._by_way: dict[tuple[Any, ...], int] = {}
         self._saved: list[int] = []

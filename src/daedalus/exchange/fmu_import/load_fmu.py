@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ from daedalus.model.names import did_you_mean, suggest_name
 DEFAULT_STEP = 0.01
 
 _lock = threading.Lock()
-_links: dict[tuple[str, str, bool, float], tuple[FmuStates, Any]] = {}
+# Of parts that somebody holds, and of those used last.
+_states_of: weakref.WeakValueDictionary[tuple[str, str, bool, float], FmuStates] = weakref.WeakValueDictionary()
+# What was loaded into this process stays: its code cannot be taken out safely.
+_inside: list[FmuStates] = []
 
 
 def load_fmu(
@@ -159,12 +163,15 @@ def _states(
     digest = hashlib.sha256(Path(archive.path).read_bytes()).hexdigest()
     key = (digest, kind, trusted, limit)
     with _lock:
-        if key not in _links:
+        states = _states_of.get(key)
+        if states is None:
             folder = archive.unpacked(library)
             spec = _spec(description, kind, Path(folder.name), library)
             link: FmuLink = (LinkInside if trusted else LinkOutside)(archive.name, spec, limit)
-            _links[key] = (FmuStates(link, description.kinds[kind].saves), folder)
-        return _links[key][0]
+            states = FmuStates(link, description.kinds[kind].saves, folder=folder)
+            _states_of[key] = states
+            _inside.extend([states] * trusted)
+        return states
 
 
 def _spec(description: FmuDescription, kind: str, folder: Path, library: str) -> dict[str, Any]:
