@@ -26,8 +26,8 @@ from daedalus.exchange.fmu_import.declarations import (
     unit_of,
 )
 from daedalus.exchange.fmu_import.fmu_functions import FmuFunctions, FmuNode
-from daedalus.exchange.fmu_import.nodes_in_use import in_expressions
 from daedalus.exchange.fmu_import.fmu_states import FmuStates
+from daedalus.exchange.fmu_import.nodes_in_use import in_expressions
 from daedalus.exchange.fmu_import.quantities_of_fmu import FmuDescription, FmuQuantity
 
 # A clock that ticks at the start of a run and never again.
