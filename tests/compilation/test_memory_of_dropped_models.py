@@ -230,6 +230,15 @@ def imported(k):
         dd.exchange.fmu(with_parameter(k), folder + "/model.fmu")
         dd.simulate(dd.exchange.load_fmu(folder + "/model.fmu"), 0.05)
 
+def torch(k):
+    dd.exchange.torch(with_parameter(k), np.linspace(0, 0.1, 5))()
+
+def jax(k):
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    f = dd.exchange.jax(with_parameter(k), np.linspace(0, 0.1, 5))
+    jax.grad(lambda p: f(parameters=p).sum())(f.parameters)
+
 kinds, first, count = [globals()[name] for name in sys.argv[1].split()], int(sys.argv[2]), int(sys.argv[3])
 for kind in kinds:
     for k in range(first):
@@ -241,8 +250,9 @@ for kind in kinds:
 """
 
 SIMULATED = ("plain", "algebraic", "pendulum", "driven", "network", "events", "netlist", "body", "friction", "parts")
+OF_OTHERS = ("torch", "jax")  # packages that may not be there
 OF_RUNS = ("reduced", "late", "kept", "clocks", "contact", "robot", "linear", "field", "imported")
-KINDS = (*SIMULATED, *OF_RUNS, "function", "derivative", "sweep", "fit", "plan", "controller", "estimator")
+KINDS = (*SIMULATED, *OF_RUNS, "function", "derivative", "sweep", "fit", "plan", "controller", "estimator", *OF_OTHERS)
 
 
 def left_behind(kinds, first, count):
@@ -269,4 +279,6 @@ def test_dropped_models_leave_nothing_that_grows():
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_thousand_dropped_models_of_a_kind(kind):
+    if kind in OF_OTHERS:
+        pytest.importorskip(kind)
     assert left_behind((kind,), 50, 1000)[kind] < 5000

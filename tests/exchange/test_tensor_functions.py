@@ -1,5 +1,8 @@
 """Runs as functions of JAX and PyTorch: values of dd.simulate, derivatives of dd.sensitivities and of differences."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -260,3 +263,24 @@ def test_torch_tells_where_derivatives_end(torch):
 def test_torch_wrong_shapes_are_told(torch):
     with pytest.raises(dd.InputError, match=r"The parameters of the function have the wrong shape\."):
         dd.exchange.torch(ball(), TIMES)(parameters=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_a_function_that_nobody_holds_goes_with_its_run(library):
+    """JAX's caches kept each function with its model for good, 168 kB each."""
+    tensors = pytest.importorskip(library)
+    f = getattr(dd.exchange, library)(driven(), TIMES[:2])
+    if library == "jax":
+        back = tensors.vjp(f, *map(tensors.numpy.asarray, (f.start, f.inputs, f.parameters)))[1]
+    else:
+        start = f.start.requires_grad_()
+        back = f(start).sum()
+    seen = weakref.ref(f._run)
+    del f
+    gc.collect()
+    assert seen() is not None
+    # What was recorded goes back without the function.
+    assert np.isfinite(back(tensors.numpy.ones((2, 2)))[0]).all() if library == "jax" else back.backward() is None
+    del back
+    gc.collect()
+    assert seen() is None

@@ -11,6 +11,7 @@ of a primitive have the same leading axes: those of batches.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -46,12 +47,24 @@ def primitives() -> Primitives:
 
     for name, target in TARGETS.items():
         jax.ffi.register_ffi_target(name, target, platform="cpu")
+    _keep_runs_weakly()
     made = Primitives(*(Primitive(f"daedalus_{name}") for name in Primitives._fields))
     made.pulled.multiple_results = True
     _describe(jax, made)
     _differentiate(jax, made)
     _batch(jax, made)
     return made
+
+
+def _keep_runs_weakly() -> None:
+    """Let JAX's caches forget a run that nobody else holds, as they forget its own programs.
+
+    Without this set, which is no public name of JAX, they keep the last 2048 runs with all that these hold.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from jax._src.util import weakref_cache_key_types
+
+        weakref_cache_key_types.add(ArrayRun)
 
 
 # -- shapes and code ---------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import hashlib
 import math
 import os
 import threading
-import weakref
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -26,13 +26,14 @@ from daedalus.exchange.fmu_import.quantities_of_fmu import (
 )
 from daedalus.exchange.fmu_import.read_description import read_description
 from daedalus.exchange.fmu_import.sampled_fmu import SampledFmu
+from daedalus.model.interrupts import weak_values
 from daedalus.model.names import did_you_mean, suggest_name
 
 DEFAULT_STEP = 0.01
 
 _lock = threading.Lock()
 # Of parts that somebody holds, and of those used last.
-_states_of: weakref.WeakValueDictionary[tuple[str, str, bool, float], FmuStates] = weakref.WeakValueDictionary()
+_states_of: WeakValueDictionary[tuple[str, str, bool, float], FmuStates] = weak_values()
 # What was loaded into this process stays: its code cannot be taken out safely.
 _inside: list[FmuStates] = []
 
