@@ -29,6 +29,8 @@ def between(m, conditions=lambda at: [at(0)["x"], at(1)["x"] - 1], span=(0, 1), 
     [
         (lambda m: dd.branch(m, "mu", (-1, 1), most_points=0), "0 is not a number of points."),
         (lambda m: dd.branch(m, "mu", (-1, 1), most_points="all"), "'all' is not a number of points."),
+        (lambda m: dd.branch(m, "mu", (-1, 1), max_step=0), "max_step=0 is not valid."),
+        (lambda m: dd.branch(m, "mu", (-1, 1), max_step="small"), "max_step='small' is not valid."),
         (lambda m: dd.branch(m, "mu", "01"), "The range of mu is not a pair of different numbers."),
         (lambda m: dd.periodic(m, start={"x": 0.0, "y": 0.0}), "'van der Pol' is at rest at the start."),
         (lambda m: dd.lyapunov(m, -5.0, 1), "The span has no positive duration."),

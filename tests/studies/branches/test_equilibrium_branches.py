@@ -34,6 +34,15 @@ def test_brusselator_oscillates_beyond_one_plus_a_squared(a):
     assert point.coefficient == pytest.approx(expected, rel=1e-7)
 
 
+def test_shorter_steps_find_the_same_points():
+    """max_step bounds how far a step moves x or B, in their sizes."""
+    usual, fine = (dd.branch(brusselator(), "B", (1.0, 3.0), max_step=step) for step in (None, 0.004))
+    assert [p.parameter for p in fine.points] == pytest.approx([p.parameter for p in usual.points], rel=1e-10)
+    for found, step in ((usual, 0.025), (fine, 0.004)):
+        moves = [np.diff(found["B"]) / 2.0, np.diff(found["y"]) / np.maximum(1.0, np.abs(found["y"][:-1]))]
+        assert 0.5 * step < np.max(np.hypot(*moves) / 3**0.25) < 1.1 * step
+
+
 def lorenz():
     m = dd.Model("Lorenz")
     x, r = m.state("x", 3, start=[0.0, 0.0, 0.0]), m.parameter("r", 0.5)

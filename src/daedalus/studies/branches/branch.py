@@ -22,6 +22,9 @@ from daedalus.studies.orbits.orbit_branch import OrbitBranch
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 from daedalus.studies.periodic import periodic
 
+# Special points are told apart in steps of 1e-6 of the range; the longest step leaves room for a hundred of these.
+SHORTEST = 1e-4
+
 
 @overload
 def branch(
@@ -32,6 +35,7 @@ def branch(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     most_points: int = 2000,
+    max_step: float | None = None,
 ) -> Branch: ...
 @overload
 def branch(
@@ -45,6 +49,7 @@ def branch(
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, object] | None = None,
     most_points: int = 2000,
+    max_step: float | None = None,
 ) -> Branch | OrbitBranch:
     """Follow the equilibria of a model, or a periodic orbit, over a parameter or an input, through folds.
 
@@ -62,6 +67,8 @@ def branch(
     start: a guess for the first equilibrium: values by name, or `tr.end` of a run.
     inputs, parameters: values by name of all others; an orbit and a Hopf point bring their own.
     most_points: the largest number of points.
+    max_step: how far a step may move the unknowns, as a share of their sizes; the parameter's size is its range. 0.025
+        by default. Smaller for smoother plots, and where several branches run close to each other.
 
     Example
     -------
@@ -80,6 +87,8 @@ def branch(
     (3.0, 7.1569, np.True_)
     """
     checked_most(most_points)
+    if max_step is not None:
+        _checked_step(max_step, isinstance(model, (PeriodicOrbit, SpecialPoint)))
     if isinstance(model, (PeriodicOrbit, SpecialPoint)):
         if start is not None or inputs or parameters:
             raise InputError(
@@ -118,7 +127,7 @@ def branch(
         notes.append(
             f"{listed(rest_point.free)} may be anywhere and {_stays(rest_point.free)} where the first point has it"
         )
-    traced = Walk(rest, parameter, ends, most_points)
+    traced = Walk(rest, parameter, ends, most_points, max_step)
     follow = traced.both_ways if inside else traced.along
     return follow(np.append(rest.y, rest.a), direction, tuple(notes))
 
@@ -127,6 +136,23 @@ def checked_most(most_points: object) -> None:
     """Refuse what is not a number of points."""
     if isinstance(most_points, bool) or not isinstance(most_points, (int, np.integer)) or most_points < 1:
         raise InputError(f"{most_points!r} is not a number of points."[:80], remedy="most_points=2000")
+
+
+def _checked_step(max_step: object, of_orbits: bool) -> None:
+    """Refuse what is no share, and a longest step of orbits."""
+    if of_orbits:
+        raise InputError(
+            "max_step= is for branches of equilibria.",
+            because="steps along orbits follow from how their shapes change.",
+            remedy="dd.branch(orbit, 'mu', (0.0, 2.0)) without max_step=",
+        )
+    number = isinstance(max_step, (int, float, np.number)) and not isinstance(max_step, bool)
+    if not number or not SHORTEST <= float(max_step) <= 1:  # type: ignore[arg-type]
+        raise InputError(
+            f"max_step={max_step!r} is not valid."[:80],
+            because=f"it is a share of the range, from {SHORTEST:g} to 1.",
+            remedy="max_step=0.01",
+        )
 
 
 def _stays(names: tuple[str, ...]) -> str:

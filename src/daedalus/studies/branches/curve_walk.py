@@ -87,7 +87,7 @@ class CurveWalk(ABC, Generic[Step, Special]):
 
     def gathered(self, step: Step) -> tuple[list[Step], list[Special], str]:
         """All steps from the first one, what happens on the way, and why the branch ends."""
-        steps, special, length = [step], list[Special](), FIRST
+        steps, special, length = [step], list[Special](), min(FIRST, self.largest)
         self.missed = []
         ended = ""
         while not ended:

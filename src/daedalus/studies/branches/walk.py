@@ -58,16 +58,18 @@ class RestStep:
 class Walk(CurveWalk[RestStep, Seen]):
     """Follow one branch and gather what happens on it."""
 
-    def __init__(self, rest: RestEquations, name: str, ends: tuple[float, float], most: int) -> None:
+    def __init__(
+        self, rest: RestEquations, name: str, ends: tuple[float, float], most: int, longest: float | None = None
+    ) -> None:
         super().__init__(name, ends, most)
-        self.rest = rest
+        self.rest, self.longest = rest, longest
         self.curve = ImplicitCurve(lambda Y: rest.branch(Y, *rest.constants), self.sizes)
         entries = [("x", k) for k in range(rest.nx)] + [("z", k) for k in range(rest.n - rest.nx)]
         self.lower, self.upper = bounds(rest.system, entries)
         self.bounded = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
         self.least = np.append(rest.nominal, 0.0)  # sizes of unknowns that are zero
         # In the length of a step, unknowns that move together count as the fourth root of their number.
-        self.largest = LARGEST * max(1.0, (rest.n / 2) ** 0.25)
+        self.largest = (LARGEST if longest is None else longest) * max(1.0, (rest.n / 2) ** 0.25)
         self.passed: list[RestStep] = []  # since eigenvalues were seen, that step first
         self.way = 0.0  # along these
         self.rates: np.ndarray | None = None  # of real parts, in lengths of the curve
@@ -77,7 +79,7 @@ class Walk(CurveWalk[RestStep, Seen]):
         return {name: value for name, value in vars(self).items() if name != "curve"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Walk.__init__(self, state["rest"], state["name"], state["ends"], state["most"])
+        Walk.__init__(self, state["rest"], state["name"], state["ends"], state["most"], state["longest"])
         vars(self).update(state)
 
     def sizes(self, Y: np.ndarray) -> np.ndarray:
