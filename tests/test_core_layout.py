@@ -152,3 +152,20 @@ def test_a_limit_is_decided_once():
     assert twice == {}
     factors = [name_of(p) for p in files() if re.search(r"\b(512|1000) \* .*epsilon\(\)", text_of(p))]
     assert factors == ["linear/pivot_watch.hpp"]
+
+
+def test_limits_of_events_stand_in_one_file():
+    """A number that decides about an event is declared once, with where it comes from."""
+    own = re.compile(r"^(?:inline )?constexpr (?:double|int|long long) ", re.MULTILINE)
+    assert [name_of(p) for p in sorted((CORE / "events").glob("*.hpp")) if own.search(text_of(p))] == [
+        "events/limits.hpp"
+    ]
+
+
+def test_a_guard_changes_its_state_by_one_function():
+    """Its state, reference, floor and heading are private, and `on` alone writes them."""
+    body = text_of(CORE / "state" / "guard.hpp").partition("void on(")[2].partition("\n    }\n")
+    written = re.compile(r"\b(state_|reference_|ahead_|floor_|heading_) = ")
+    own = text_of(CORE / "state" / "guard.hpp").partition("struct Roots")[0]
+    assert len(written.findall(body[0])) >= 6
+    assert len(written.findall(own)) == len(written.findall(body[0])) + 5  # what they begin with

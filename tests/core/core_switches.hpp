@@ -1,6 +1,54 @@
 // Checks of modes without Python: many turns in one run, their dense output, and sliding; part of core_test.cpp.
 #pragma once
 
+// Every state of a guard under everything that happens to it.
+void states_of_a_guard() {
+    using Happening = Guard::Happening;
+    using State = Guard::State;
+    const auto made = [](State state) {
+        Guard guard;
+        if (state == State::armed) guard.on(Happening::sees, -2);
+        if (state == State::waking) guard.on(Happening::meets, -3), guard.on(Happening::rests, 0.5);
+        if (state == State::resting) guard.on(Happening::rests, 0.5);
+        if (state == State::scheduled) guard.on(Happening::is_timed);
+        return guard;
+    };
+    struct Row {
+        State from;
+        Happening what;
+        double value;
+        State to;
+        double reference, floor;
+    };
+    const Row table[] = {
+        {State::armed, Happening::sees, 4, State::armed, 4, 0},
+        {State::armed, Happening::sees, 0, State::resting, 0, 0},
+        {State::armed, Happening::rests, 0.1, State::resting, 0, 0.1},
+        {State::armed, Happening::meets, 7, State::armed, -2, 0},
+        {State::armed, Happening::rests_inside, 0.2, State::armed, -2, 0.2},
+        {State::resting, Happening::sees, 4, State::armed, 4, 0},
+        {State::resting, Happening::sees, 0, State::resting, 0, 0.5},
+        {State::resting, Happening::rests, 0.1, State::resting, 0, 0.1},
+        {State::resting, Happening::meets, 7, State::waking, 0, 0.5},
+        {State::waking, Happening::sees, 4, State::armed, 4, 0},
+        {State::waking, Happening::sees, 0, State::waking, 0, 0.5},
+        {State::waking, Happening::goes_on, 0, State::resting, 0, 0.5},
+        {State::scheduled, Happening::sees, 4, State::scheduled, 4, 0},
+        {State::scheduled, Happening::rests, 0.1, State::scheduled, 0, 0.1},
+    };
+    for (const Row& row : table) {
+        Guard guard = made(row.from);
+        CHECK(guard.state() == row.from);
+        guard.on(row.what, row.value);
+        CHECK(guard.state() == row.to && guard.reference() == row.reference && guard.floor() == row.floor);
+    }
+    Guard guard = made(State::resting);
+    guard.on(Happening::foresees, 0.7);
+    CHECK(guard.state() == State::resting && guard.ahead() == 0.7 && !guard.has_sign());
+    guard.on(Happening::passes_step);
+    CHECK(guard.state() == State::armed && guard.reference() == 0.7 && guard.floor() == 0);
+}
+
 // x1' = 1 while sin 3t > 0, x2' = the opposite: the mode is the only parameter.
 int by_mode(const double** arg, double** res, long long*, double*, int) {
     res[0][0] = arg[3][0], res[0][1] = 1 - 2 * arg[3][0];

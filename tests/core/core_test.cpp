@@ -304,6 +304,7 @@ int main() {
     samples();
     inputs();
     events();
+    states_of_a_guard();
     switches();
     dense_of_many_switches();
     delays();

@@ -15,12 +15,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// A correction with the same factor is taken where it is so much shorter than the one before.
-inline constexpr double much_shorter = 0.1;
-// Last digits of its terms that an equation may leave where corrections do not shrink: constants inside of a law, as the
-// 0.7 V of a junction at 1 mV, are not among the terms. It is 1e-12 of them.
-inline constexpr double rounded_digits = 4096;
-
 // The unknowns of the restart, moved by part * change.
 inline void move_restart(const ImplicitState& m, double* y, double part, const double* change) noexcept {
     for (long long i = 0; i < m.unknowns; ++i) {
@@ -214,14 +208,15 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
 inline bool ask_restart(Integration& s, long long guard, const double* before, const double* held, double* y) noexcept {
     Guards& guards = s.guards;
     set_time(s, s.t);
-    guards.event = static_cast<double>(guard);
-    guards.restart.arg[1] = before, guards.restart.arg[5] = held, guards.restart.res[0] = guards.reset_rows;
+    guards.calls.event = static_cast<double>(guard);
+    Call& restart = guards.calls.restart;
+    restart.arg[1] = before, restart.arg[5] = held, restart.res[0] = guards.assigned.reset_rows;
     long long component = 0;
-    if (fails(s, guards.restart) || first_not_finite(guards.reset_rows, s.n, component)) {
+    if (fails(s, restart) || first_not_finite(guards.assigned.reset_rows, s.n, component)) {
         s.culprit = {guard, Culprit::What::event};
         return false;
     }
-    copy(guards.reset_rows, s.n, y);
+    copy(guards.assigned.reset_rows, s.n, y);
     return true;
 }
 
@@ -230,24 +225,25 @@ inline bool has_code(const Clocks& clocks, long long clock) { return clocks.call
 // What lies behind each actor of the round, asked of the model: of several one after the other.
 inline Status ask_restarts(Integration& s) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
     const Clocks& clocks = s.clocks;
-    const long long events = guards.count - guards.switches;
-    copy(guards.row_before, s.n, s.stage);
-    const double* held = guards.row_before + s.n;
+    const long long events = guards.first_switch();
+    copy(assigned.row_before, s.n, s.stage);
+    const double* held = assigned.row_before + s.n;
     const auto ask = [&](long long actor) {
         const bool answered = ask_restart(s, actor, s.stage, held, s.x);
         if (answered) copy(s.x, s.n, s.stage);
-        held = guards.held;  // the row behind the first one obeys what holds behind all of them
+        held = assigned.held;  // the row behind the first one obeys what holds behind all of them
         return answered;
     };
     bool going = true;
-    for (long long r = guards.early_count; r < guards.root_count && going; ++r)
-        if (guards.roots[r].acts && guards.has_resets) going = ask(guards.roots[r].guard);
+    for (long long r = guards.roots.early; r < guards.roots.count && going; ++r)
+        if (guards.roots[r].acts && guards.calls.has_resets) going = ask(guards.roots[r].guard);
     // Clocks of this round lie before due_next; what code assigns is known to the code alone.
     for (long long k = clocks.round_begin; k < clocks.due_next && going; ++k)
         if (!has_code(clocks, clocks.due[k])) going = ask(events + clocks.due[k]);
     if (going) return Status::going;
-    copy(guards.row_before, s.n, s.x);  // the run ends before the instant
+    copy(assigned.row_before, s.n, s.x);  // the run ends before the instant
     return s.abort_called ? Status::aborted : Status::inconsistent;
 }
 
@@ -279,7 +275,7 @@ inline bool solve_restart(Integration& s, double* y, bool moved) noexcept {
     m.singular_restart = false;
     m.stale_time = std::numeric_limits<double>::quiet_NaN();
     if (m.settle) return m.settle(s, y);
-    if (s.guards.has_restart && moved) return true;
+    if (s.guards.calls.has_restart && moved) return true;
     if (m.model.higher_index) {
         m.stale_time = s.t;
         return true;

@@ -25,7 +25,7 @@ struct Happened {
 
 // A guard of a contact among those that fired in this round; -1 where there is none.
 inline long long fired_contact(const Guards& guards) noexcept {
-    for (long long r = guards.early_count; r < guards.root_count; ++r)
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r)
         if (guards.each[guards.roots[r].guard].is_contact) return guards.roots[r].guard;
     return -1;
 }
@@ -33,34 +33,37 @@ inline long long fired_contact(const Guards& guards) noexcept {
 // Modes and velocities behind this moment; where there are none the run ends, and `actor` is named.
 inline Status settle_contacts(Integration& s, long long actor, Happened& all) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
+    double *given = guards.calls.given, *settled = guards.calls.settled;
     all.settled = true;
-    const long long events = guards.count - guards.switches;
-    guards.given[0] = s.t1 - s.t0;
-    for (long long k = 0; k < events; ++k) guards.given[1 + k] = 0;
-    for (long long r = guards.early_count; r < guards.root_count; ++r)
-        if (!is_switch(guards, guards.roots[r].guard)) guards.given[1 + guards.roots[r].guard] = 1;
+    const long long events = guards.first_switch();
+    given[0] = s.t1 - s.t0;
+    for (long long k = 0; k < events; ++k) given[1 + k] = 0;
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r)
+        if (!is_switch(guards, guards.roots[r].guard)) given[1 + guards.roots[r].guard] = 1;
     set_time(s, s.t);
-    guards.contacts.arg[1] = s.x, guards.contacts.arg[4] = guards.given, guards.contacts.res[0] = guards.settled;
-    const bool failed = fails(s, guards.contacts);
+    Call& contacts = guards.calls.contacts;
+    contacts.arg[1] = s.x, contacts.arg[4] = given, contacts.res[0] = settled;
+    const bool failed = fails(s, contacts);
     if (s.abort_called) return Status::aborted;
     long long component = 0;
-    if (failed || first_not_finite(guards.settled, guards.width, component)) {
+    if (failed || first_not_finite(settled, assigned.width, component)) {
         s.culprit = {actor, Culprit::What::event};
         return Status::inconsistent;
     }
     bool moved = false, changed = false;
-    for (long long j = 0; j < s.n; ++j) moved |= guards.settled[j] != s.x[j];
-    for (long long k = 0; k < guards.discretes; ++k) changed |= guards.settled[s.n + k] != guards.held[k];
+    for (long long j = 0; j < s.n; ++j) moved |= settled[j] != s.x[j];
+    for (long long k = 0; k < assigned.discretes; ++k) changed |= settled[s.n + k] != assigned.held[k];
     if (!moved && !changed) return Status::going;
-    copy(guards.settled, s.n, s.x);
-    copy(guards.settled + s.n, guards.discretes, guards.held);
+    copy(settled, s.n, s.x);
+    copy(settled + s.n, assigned.discretes, assigned.held);
     all.moved |= moved, all.changed |= changed, all.restarts = true;
     return s.implicit && !solve_restart(s, s.x, moved) ? restart_failure(s) : Status::going;
 }
 
 // The contacts at the start of a run: modes that fit the values it begins with.
 inline Status first_contacts(Integration& s, Happened& all) noexcept {
-    s.guards.root_count = s.guards.early_count = 0;
+    s.guards.roots.count = s.guards.roots.early = 0;
     if (const Status status = settle_contacts(s, -1, all); status != Status::going) return status;
     if (all.moved) keep_later_values(s);
     if (all.changed || all.moved) record_held(s, !all.moved);

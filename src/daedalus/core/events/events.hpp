@@ -14,11 +14,8 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Corrections of a located time by redoing the step: the dense output is less exact than the step itself.
-inline constexpr int cut_corrections = 4;
-
 inline long long first_cut(const Guards& guards) {
-    for (long long r = 0; r < guards.root_count; ++r) {
+    for (long long r = 0; r < guards.roots.count; ++r) {
         long long number = guards.each[guards.roots[r].guard].seen + 1;
         for (long long q = 0; q < r; ++q) number += guards.roots[q].guard == guards.roots[r].guard;
         if (cuts(guards, guards.roots[r].guard, number)) return r;
@@ -28,7 +25,7 @@ inline long long first_cut(const Guards& guards) {
 
 // The later zero of the same guard on the dense output, where it goes back; -1 where there is none.
 inline long long way_back(const Guards& guards, long long root) {
-    for (long long r = root + 1; r < guards.root_count; ++r)
+    for (long long r = root + 1; r < guards.roots.count; ++r)
         if (guards.roots[r].guard == guards.roots[root].guard) return r;
     return -1;
 }
@@ -107,9 +104,9 @@ inline bool cut_step(Integration& s, long long place) noexcept {
 inline void forget_crossing(Guards& guards, long long root) noexcept {
     const long long back = way_back(guards, root);
     long long kept = 0;
-    for (long long r = 0; r < guards.root_count; ++r)
+    for (long long r = 0; r < guards.roots.count; ++r)
         if (r != root && r != back) guards.roots[kept++] = guards.roots[r];
-    guards.root_count = kept;
+    guards.roots.count = kept;
 }
 
 // Whether a guard is on its way through zero as at a root, where a step is cut. One that is zero there on its way to the
@@ -143,9 +140,9 @@ inline long long cut_at_first(Integration& s) noexcept {
     bool redone = false;
     for (;;) {
         const long long cut = s.abort_called ? -1 : first_cut(guards);
-        if (cut >= 0 && guards.fallen >= 0 && guards.fallen_theta <= guards.roots[cut].theta) return -1;
+        if (cut >= 0 && guards.roots.fallen >= 0 && guards.roots.fallen_theta <= guards.roots[cut].theta) return -1;
         if (cut >= 0 && cut_step(s, cut)) {
-            guards.fallen = -1;
+            guards.roots.fallen = -1;
             return cut;
         }
         s.t_new = latest;
@@ -166,26 +163,26 @@ inline bool handle_guards(Integration& s) noexcept {
     s.method->ensure_dense(s);
     find_roots(s);
     const double whole = s.t_new - s.t;
-    const long long cut = guards.overflow ? -1 : cut_at_first(s);
-    guards.early_count = guards.root_count;
+    const long long cut = guards.roots.overflow ? -1 : cut_at_first(s);
+    guards.roots.early = guards.roots.count;
     if (cut < 0) return false;
     const double theta = guards.roots[cut].theta;
     const double same = told_apart * spacing(s.t + theta * whole) / std::fabs(whole);
 
     // Together with the cut: roots at the same time to rounding, and later ones that the redone step has passed too.
-    guards.early_count = 0;
+    guards.roots.early = 0;
     long long kept = 0;
-    for (long long r = 0; r < guards.root_count; ++r) {
+    for (long long r = 0; r < guards.roots.count; ++r) {
         const Root root = guards.roots[r];
         bool passed = r == cut || root.theta <= theta + same;
         if (!passed && guards.each[root.guard].has_sign())
             passed = heads_as(guards, root) && (is_passed(guards, root) || is_met_by_rounding(guards, root));
-        for (long long q = guards.early_count; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
+        for (long long q = guards.roots.early; q < kept; ++q) passed = passed && guards.roots[q].guard != root.guard;
         if (!passed) continue;
-        if (root.theta < theta - same) ++guards.early_count;
+        if (root.theta < theta - same) ++guards.roots.early;
         guards.roots[kept++] = root;
     }
-    guards.root_count = kept;
+    guards.roots.count = kept;
     copy(guards.now, guards.count, guards.before);
     return true;
 }
@@ -209,14 +206,15 @@ inline double on_redone_step(Integration& s, long long guard, double theta) noex
 // Events inside the step that do not interrupt it; discrete variables are as they were at its beginning.
 inline void record_early_events(Integration& s, double whole_begin, double whole, bool redone) noexcept {
     Guards& guards = s.guards;
-    copy(guards.held, guards.discretes, guards.row_before + s.n);
-    for (long long r = 0; r < guards.early_count; ++r) {
+    Assigned& assigned = guards.assigned;
+    copy(assigned.held, assigned.discretes, assigned.row_before + s.n);
+    for (long long r = 0; r < guards.roots.early; ++r) {
         const Root root = guards.roots[r];
         double time = whole_begin + root.theta * whole;
         if (redone) time = s.t + on_redone_step(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
         evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
-        copy(s.stage, s.n, guards.row_before);
-        push_event(s.recorder.events, root.guard, time, guards.row_before, guards.row_before, guards.width);
+        copy(s.stage, s.n, assigned.row_before);
+        push_event(s.recorder.events, root.guard, time, assigned.row_before, assigned.row_before, assigned.width);
         ++guards.each[root.guard].seen;
     }
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "events/limits.hpp"
 #include "events/root.hpp"
 #include "methods/implicit/implicit_state.hpp"
 #include "methods/implicit/rounding_noise.hpp"
@@ -17,36 +18,6 @@
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-// Guards are looked at this many times in a step, so that two crossings inside one long step are seen.
-inline constexpr int guard_samples = 6;
-// Room for the zeros in a step.
-inline constexpr long long fewest_roots = 64;
-// A guard may be faster than the steps: where its samples do not foretell its values in
-// between to this part of their spread, each half of the time is looked at, this many times over.
-inline constexpr double foretold = 0.05, tiny_spread = 1e-9;
-// Where that is looked at, in samples: at places that no period fits to.
-inline constexpr double foretelling[] = {0.43, 1.37, 3.43, 5.71};
-inline constexpr int most_splits = 7;
-// A resting guard is looked at from a few spacings of t on, each time this much later: flights may be very short.
-inline constexpr double wake_ratio = 4, shortest_look = 1e-20;
-// Looks at a dip that may reach zero between two samples, each by a parabola through those before it, and at a rate, each
-// over another length.
-inline constexpr int most_looks = 6;
-// Shorter parts of the run, or of a step, are one moment; contacts come to rest before their flights are as short.
-inline constexpr double crowd_interval = 1e-9;
-// Just beside a place on a step, in parts of it: where slopes are taken, and where a guard that is zero may turn back.
-inline constexpr double beside_part = 1e-3;
-// Two times, or a value and zero, are told apart at this many of their rounding errors; a guard that was zero is away from
-// zero at this many times what was left of it there.
-inline constexpr double told_apart = 4, away_from_zero = 16;
-// A switch has left zero where it is this part of the value it is next looked at with.
-inline constexpr double leaving_level = 1e-12;
-// The rate behind a reset is taken over this part of the step; rates below this part of the one before are none.
-inline constexpr double slope_look = 0.1, no_rate = 1e-9;
-inline constexpr double shortest_chord = 64;  // in spacings of t
-// A zero this part of t1 behind the end of a run, by rounding, is at its end.
-inline constexpr double end_reach = 1e-13;
 
 struct GuardPoint {
     double theta, value;
@@ -69,10 +40,10 @@ inline void take_sides(const Guards& guards, double* values) noexcept {
 }
 
 inline void guards_at(Integration& s, double t, const double* x, double* out) noexcept {
-    if (s.guards.values_after_solve && !slope_by_solve(s, t, x, s.guards.slope))
+    if (s.guards.calls.values_after_solve && !slope_by_solve(s, t, x, s.guards.calls.slope))
         return note_failure(s, 0, out, s.guards.count);
     set_time(s, t);
-    Call& call = s.guards.values;
+    Call& call = s.guards.calls.values;
     call.arg[1] = x;
     call.res[0] = out;
     if (const int failed = evaluate(call)) [[unlikely]]
@@ -142,10 +113,10 @@ inline bool is_scheduled(const Guards& guards, long long guard) {
     return guards.each[guard].state() == Guard::State::scheduled;
 }
 
-inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.count - guards.switches; }
+inline bool is_switch(const Guards& guards, long long guard) { return guard >= guards.first_switch(); }
 
 inline double& mode_of(const Guards& guards, long long guard) {
-    return guards.modes[guard - (guards.count - guards.switches)];
+    return guards.switches.modes[guard - (guards.first_switch())];
 }
 
 // Whether the value of a switch says that its mode is the wrong one.
@@ -159,22 +130,7 @@ inline bool is_wrong_side(const Guards& guards, long long guard, double value) {
     return against_mode(guards, guard, value) || (guards.each[guard].is_contact && value < 0);
 }
 
-// Rounding of a guard, in units of its largest value in a stretch.
-inline constexpr double touch_level = noise_margin * last_digit;
-
 inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
-
-// Keeps the roots in order of time.
-inline void add_root(Guards& guards, Root root) noexcept {
-    if (guards.root_count == guards.root_capacity) {
-        guards.overflow = true;
-        return;
-    }
-    long long place = guards.root_count++;
-    for (; place > 0 && guards.roots[place - 1].theta > root.theta; --place)
-        guards.roots[place] = guards.roots[place - 1];
-    guards.roots[place] = root;
-}
 
 inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint right) noexcept {
     Guards& guards = s.guards;
@@ -185,11 +141,11 @@ inline void locate(Integration& s, long long guard, GuardPoint left, GuardPoint 
                                    left.value, right.theta, right.value, tolerance);
     const bool rising = left.value < 0;
     // Neighbouring dips may lead to one and the same crossing.
-    for (long long r = 0; r < guards.root_count; ++r) {
+    for (long long r = 0; r < guards.roots.count; ++r) {
         const Root& other = guards.roots[r];
-        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < crowd_interval) return;
+        if (other.guard == guard && other.rising == rising && std::fabs(other.theta - theta) < negligible) return;
     }
-    add_root(guards, {guard, theta, rising});
+    guards.roots.add({guard, theta, rising});
 }
 
 // A guard that rested on zero leaves it to a side where it must not be: it fires where it leaves.
@@ -202,7 +158,7 @@ inline void locate_leaving(Integration& s, long long guard, double from, GuardPo
                                    -level, right.theta, sign * right.value - level, tolerance);
     Root root{guard, theta, right.value > 0};
     root.contrary = is_wrong_side(guards, guard, right.value);
-    add_root(guards, root);
+    guards.roots.add(root);
 }
 
 // A dip to zero, or below it by rounding, is a touch: the guard does not change its sign.
@@ -224,7 +180,7 @@ inline bool turns_back(Integration& s, long long guard, double before, GuardPoin
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
 inline void look_into_dip(Integration& s, long long guard, GuardPoint a, GuardPoint b, GuardPoint c) noexcept {
-    for (int look = 0; look < most_looks; ++look) {
+    for (int look = 0; look < most_closer_looks; ++look) {
         const double left = (b.theta - a.theta) * (b.value - c.value);
         const double right = (b.theta - c.theta) * (b.value - a.value);
         const double bend = left - right;
@@ -276,33 +232,33 @@ inline bool sent_back(Integration& s, long long guard) noexcept {
     const double least = shortest_chord * spacing(s.t);
     double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
     double rate = rate_on_line(s, guard, reach);
-    for (int look = 0; look < most_looks && slope_look * std::fabs(reach) > least; ++look) {
+    for (int look = 0; look < most_closer_looks && slope_look * std::fabs(reach) > least; ++look) {
         const double closer = rate_on_line(s, guard, reach *= slope_look);
         const bool same = std::fabs(closer - rate) <= slope_look * std::fabs(rate);
         rate = closer;
         if (same) break;
     }
-    return rate * (heading > 0 ? 1 : -1) <= no_rate * std::fabs(heading);
+    return rate * (heading > 0 ? 1 : -1) <= negligible * std::fabs(heading);
 }
 
 // Whether a step is too long for the flight of a contact that it begins with: its gap widens at first, and is not seen to.
 inline bool skips_flight(Integration& s, long long guard) noexcept {
-    if (!s.guards.each[guard].is_contact || std::fabs(s.t_new - s.t) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
+    if (!s.guards.each[guard].is_contact || std::fabs(s.t_new - s.t) <= negligible * std::fabs(s.t1 - s.t0)) return false;
     return rate_on_line(s, guard, slope_look * (s.t_new - s.t)) > 0;
 }
 
 // A guard has left zero after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.each[guard].heading() * found.value > 0 && guards.fallen < 0 && !guards.each[guard].is_contact)
-        guards.fallen = guard, guards.fallen_theta = found.theta;
-    guards.each[guard].become(Guard::State::waking, 0);
+    if (guards.each[guard].heading() * found.value > 0 && guards.roots.fallen < 0 && !guards.each[guard].is_contact)
+        guards.roots.fallen = guard, guards.roots.fallen_theta = found.theta;
+    guards.each[guard].on(Guard::Happening::goes_on);
 }
 
 // In the first step behind an event, the guards that go on through zero are told from those that were sent back.
 inline void judge_headings(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard)
-        if (Guard& own = guards.each[guard]; own.heading() != 0 && !sent_back(s, guard)) own.become(Guard::State::waking, 0);
+        if (Guard& own = guards.each[guard]; own.heading() != 0 && !sent_back(s, guard)) own.on(Guard::Happening::goes_on);
     guards.headings_judged = true;
 }
 
@@ -323,19 +279,20 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
 inline bool falls_from_rest(Integration& s, long long guard, double met, GuardPoint begin, GuardPoint found) noexcept {
     if (met * found.value <= 0 || begin.value == 0 || is_switch(s.guards, guard) || s.guards.each[guard].is_contact) return false;
     const double rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
-    if (!(std::fabs(rate) <= no_rate * std::fabs(met))) return false;
+    if (!(std::fabs(rate) <= negligible * std::fabs(met))) return false;
     double height = std::fabs(begin.value);
     for (double theta = begin.theta * wake_ratio; theta < found.theta; theta *= wake_ratio)
         height = std::fmax(height, std::fabs(guard_on_step(s, guard, theta)));
     if (!(height <= s.rtol * std::fabs(met * s.last_step))) return false;
-    if (s.guards.fallen < 0) s.guards.fallen = guard, s.guards.fallen_theta = begin.theta;
+    if (s.guards.roots.fallen < 0) s.guards.roots.fallen = guard, s.guards.roots.fallen_theta = begin.theta;
     return true;
 }
 
 // A guard that was zero at the start moves, in the direction of its event.
 inline bool leaves_start(Guards& guards, long long guard, double value) noexcept {
-    if (!guards.from_start || !guards.each[guard].fresh || value == 0) return false;
-    guards.each[guard].fresh = false;
+    Guard& own = guards.each[guard];
+    if (!guards.from_start || own.begins == Guard::Begins::elsewhere || value == 0) return false;
+    own.begins = Guard::Begins::elsewhere;
     return direction_fits(guards, guard, -value);
 }
 
@@ -352,7 +309,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         const double part = static_cast<double>(j) / guard_samples;
         return GuardPoint{stretch.at(part), guards.samples[(j - 1) * guards.count + guard]};
     };
-    GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference() : own.next};
+    GuardPoint start{stretch.begin, stretch.begin == 0 ? own.reference() : own.ahead()};
     const double met = own.heading();
     if (start.value == 0 && stretch.begin == 0) {
         start = wake(s, guard, stretch.at(1.0 / guard_samples));
@@ -360,22 +317,22 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
         if (start.value != 0 && own.heading() != 0) leave(guards, guard, start);
         Root root{guard, 0, start.value > 0};
         root.contrary = is_wrong_side(guards, guard, start.value);
-        guards.overflow |= root.contrary && skips_flight(s, guard);
-        if (root.contrary || leaves_start(guards, guard, start.value)) add_root(guards, root);
+        guards.roots.overflow |= root.contrary && skips_flight(s, guard);
+        if (root.contrary || leaves_start(guards, guard, start.value)) guards.roots.add(root);
     }
     GuardPoint left = start;
     for (int j = 1; j <= guard_samples; ++j) {
         const GuardPoint right = sample(j);
         if (std::isnan(right.value)) {
             // Behind a gap in its domain the sign of a guard is new.
-            if (!is_switch(guards, guard)) left = {right.theta, 0}, own.rest_behind(0);
+            if (!is_switch(guards, guard)) left = {right.theta, 0}, own.on(Guard::Happening::rests_inside, 0);
             continue;
         }
         if (left.value == 0) {
             if (own.is_above_floor(right.value)) {
                 note_side(s, guard);
                 const bool contrary = is_wrong_side(guards, guard, right.value);
-                guards.overflow |= contrary && skips_flight(s, guard);
+                guards.roots.overflow |= contrary && skips_flight(s, guard);
                 if (contrary || leaves_start(guards, guard, right.value)) locate_leaving(s, guard, left.theta, right);
                 if (own.heading() != 0) leave(guards, guard, right);
                 left = right;
@@ -390,13 +347,13 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
             if (is_noise(s, guard, right)) {
                 // An event has happened and the guard rests; where there is none, its sign is still what it was.
                 if (direction_fits(guards, guard, left.value))
-                    left = {right.theta, 0}, own.rest_behind(std::fmax(own.floor(), own.noise));
+                    left = {right.theta, 0}, own.on(Guard::Happening::rests_inside, std::fmax(own.floor(), own.noise));
                 continue;
             }
         }
         left = right;
     }
-    own.next = left.value;
+    own.on(Guard::Happening::foresees, left.value);
 
     // Dips between samples of one sign.
     GuardPoint a = start;
@@ -429,7 +386,7 @@ inline bool are_foretold(Integration& s, Stretch stretch) noexcept {
             }
             const double spread = most - least;
             const double largest = std::fmax(std::fabs(most), std::fabs(least));
-            const double rounding = std::fmax(tiny_spread * largest, guards.each[i].noise);
+            const double rounding = std::fmax(negligible * largest, guards.each[i].noise);
             if (spread <= rounding) continue;
             if (std::fabs(sum - guards.now[i]) > foretold * spread) return false;
         }
@@ -465,15 +422,15 @@ inline void reach_end(Integration& s) noexcept {
     Guards& guards = s.guards;
     const double whole = s.t_new - s.t, reach = end_reach * std::fabs(s.t1);
     if (!(reach < std::fabs(whole))) return;
-    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
-        const double value = guards.each[guard].next;
+    for (long long guard = 0; guard < guards.first_switch(); ++guard) {
+        const double value = guards.each[guard].ahead();
         if (is_scheduled(guards, guard) || value == 0 || !direction_fits(guards, guard, value)) continue;
         // The way to zero, along the chord over the last part of the step.
         const double before = guard_on_step(s, guard, 1 - beside_part);
         const double rate = (value - before) / (beside_part * std::fabs(whole));
         if (value * rate < 0 && std::fabs(value) <= reach * std::fabs(rate)) {
-            add_root(guards, {guard, 1, value < 0});
-            guards.each[guard].next = 0;
+            guards.roots.add({guard, 1, value < 0});
+            guards.each[guard].on(Guard::Happening::foresees, 0);
         }
     }
 }
@@ -481,10 +438,10 @@ inline void reach_end(Integration& s) noexcept {
 // Fills roots and next references for the accepted step; its dense output is known.
 inline void find_roots(Integration& s) noexcept {
     Guards& guards = s.guards;
-    guards.root_count = 0;
-    guards.fallen = -1;
+    guards.roots.count = 0;
+    guards.roots.fallen = -1;
     if (!guards.headings_judged) judge_headings(s);
-    guards.overflow = false;
+    guards.roots.overflow = false;
     look_at(s, {0, 1}, most_splits);
     if (s.t_new == s.t1) reach_end(s);
 }

@@ -30,10 +30,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// Chattering: intervals of less than crowd_interval that shrank this often in a row (bouncing that comes to rest), or this
-// many events in a row without leaving such an interval (switching to and fro; of switches most_rounds).
-inline constexpr long long most_shrinking = 5, most_crowded = 1000;
-
 // Moves a state onto the constraints of a linear model; `far` where it may be further off than the error of a step.
 inline Status project(Integration& s, double t, double* x, bool far) noexcept {
     set_time(s, t);
@@ -53,7 +49,7 @@ inline Status project(Integration& s, double t, double* x, bool far) noexcept {
 inline bool cuts(const Guards& guards, long long guard, long long number) {
     if (is_switch(guards, guard)) return true;
     const Guard& own = guards.each[guard];
-    return own.action == 1 || (own.action != 0 && (guards.has_resets || number >= own.occurrence));
+    return own.action == 1 || (own.action != 0 && (guards.calls.has_resets || number >= own.occurrence));
 }
 
 // At a jump no guard has a rate.
@@ -62,14 +58,14 @@ inline void forget_rates(Guards& guards) noexcept {
 }
 
 inline void forget_headings(Guards& guards) noexcept {
-    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].become(Guard::State::waking, 0);
+    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].on(Guard::Happening::goes_on);
     guards.headings_judged = false;
 }
 
 // The rate of a flight that is lost in rounding may be zero, its side is not.
 inline void note_heading(Guards& guards, const Root& root) noexcept {
     const double rate = std::fmax(std::fabs(guards.each[root.guard].rate), std::numeric_limits<double>::min());
-    guards.each[root.guard].become(Guard::State::waking, root.rising ? rate : -rate);
+    guards.each[root.guard].on(Guard::Happening::meets, root.rising ? rate : -rate);
 }
 
 // Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
@@ -80,41 +76,42 @@ inline bool heads_on_line(Integration& s, const Root& root) noexcept {
 }
 
 inline bool chatters(Integration& s, const Happened& all) noexcept {
-    Guards& guards = s.guards;
-    const double interval = std::fabs(s.t - guards.last_time);
-    guards.crowded = interval < crowd_interval * std::fabs(s.t1 - s.t0) ? guards.crowded + 1 : 0;
+    Pace& pace = s.guards.pace;
+    const double interval = std::fabs(s.t - pace.last_time);
+    pace.crowded = interval < negligible * std::fabs(s.t1 - s.t0) ? pace.crowded + 1 : 0;
     // Events at one and the same time say nothing about shrinking.
     if (interval > told_apart * spacing(s.t)) {
-        guards.shrinking = interval < guards.last_interval ? guards.shrinking + 1 : 0;
-        guards.last_interval = interval;
+        pace.shrinking = interval < pace.last_interval ? pace.shrinking + 1 : 0;
+        pace.last_interval = interval;
     }
-    if (all.settled) guards.shrinking = 0;
-    guards.last_time = s.t;
-    return guards.crowded >= (all.turned ? most_rounds : most_crowded) || (guards.crowded > 0 && guards.shrinking >= most_shrinking);
+    if (all.settled) pace.shrinking = 0;
+    pace.last_time = s.t;
+    return pace.crowded >= (all.turned ? most_rounds : most_crowded) || (pace.crowded > 0 && pace.shrinking >= most_shrinking);
 }
 
 // Whether an event of this round may have reset something.
 inline bool any_reset(const Guards& guards) noexcept {
     bool any = false;
-    for (long long r = guards.early_count; r < guards.root_count; ++r) any |= guards.roots[r].acts && guards.has_resets;
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) any |= guards.roots[r].acts && guards.calls.has_resets;
     return any;
 }
 
 // Events of one moment that call each other: the last one is named.
 inline Status endless_instant(Integration& s) noexcept {
     const Guards& guards = s.guards;
-    s.culprit = {-1, Culprit::What::nothing, guards.root_count > 0 ? guards.roots[0].guard : -1};
+    s.culprit = {-1, Culprit::What::nothing, guards.roots.count > 0 ? guards.roots[0].guard : -1};
     return Status::endless;
 }
 
 inline Status evaluate_resets(Integration& s) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
     set_time(s, s.t);
-    if (guards.resets_after_solve && !slope_by_solve(s, s.t, guards.row_before, guards.slope))
+    if (guards.calls.resets_after_solve && !slope_by_solve(s, s.t, assigned.row_before, guards.calls.slope))
         return s.abort_called ? Status::aborted : Status::singular;
-    guards.resets.arg[1] = guards.row_before;
-    guards.resets.res[0] = guards.reset_rows;
-    const bool failed = fails(s, guards.resets);
+    guards.calls.resets.arg[1] = assigned.row_before;
+    guards.calls.resets.res[0] = assigned.reset_rows;
+    const bool failed = fails(s, guards.calls.resets);
     if (s.abort_called) return Status::aborted;
     if (!failed) return Status::going;
     s.culprit = {0, Culprit::What::state};
@@ -123,32 +120,32 @@ inline Status evaluate_resets(Integration& s) noexcept {
 
 // One value of a round; the place is that of a state, or n and that of a discrete variable.
 inline Status assign_one(Integration& s, long long actor, long long place, double value) noexcept {
-    Guards& guards = s.guards;
+    Assigned& assigned = s.guards.assigned;
     if (!std::isfinite(value)) {
         s.culprit = {place, Culprit::What::state, actor};
         return Status::not_finite;
     }
-    if (guards.writer[place] >= 0) {
-        s.culprit = {place, Culprit::What::nothing, guards.writer[place], actor};
+    if (assigned.writer[place] >= 0) {
+        s.culprit = {place, Culprit::What::nothing, assigned.writer[place], actor};
         return Status::conflict;
     }
-    guards.writer[place] = actor;
-    guards.new_values[place] = value;
+    assigned.writer[place] = actor;
+    assigned.new_values[place] = value;
     return Status::going;
 }
 
 // What a row of the resets assigns, to the values of the round. Without a list of what it writes: all that it changes.
 inline Status assign_row(Integration& s, long long actor) noexcept {
-    Guards& guards = s.guards;
-    const double* row = guards.reset_rows + actor * guards.width;
-    for (long long j = 0; j < guards.width; ++j) {
-        if (!guards.writes) {
+    Assigned& assigned = s.guards.assigned;
+    const double* row = assigned.reset_rows + actor * assigned.width;
+    for (long long j = 0; j < assigned.width; ++j) {
+        if (!assigned.writes) {
             if (!std::isfinite(row[j])) {
                 s.culprit = {j, Culprit::What::state, actor};
                 return Status::not_finite;
             }
-            if (row[j] != guards.row_before[j]) guards.new_values[j] = row[j];
-        } else if (guards.writes[actor * guards.width + j]) {
+            if (row[j] != assigned.row_before[j]) assigned.new_values[j] = row[j];
+        } else if (assigned.writes[actor * assigned.width + j]) {
             if (const Status status = assign_one(s, actor, j, row[j]); status != Status::going) return status;
         }
     }
@@ -159,7 +156,7 @@ inline Status assign_row(Integration& s, long long actor) noexcept {
 inline Status assign_by_code(Integration& s, long long clock, long long actor) noexcept {
     SampledCall& call = s.clocks.calls[clock];
     set_time(s, s.t);
-    call.reads.arg[1] = s.guards.row_before;
+    call.reads.arg[1] = s.guards.assigned.row_before;
     call.reads.res[0] = call.values;
     if (evaluate(call.reads) != 0) return Status::aborted;
     call.code.arg[0] = &s.stage_time, call.code.arg[1] = call.values;
@@ -184,20 +181,21 @@ inline long long due_end(const Clocks& clocks) {
 // All that the round assigns, into new_values.
 inline Status gather_assignments(Integration& s) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
     Clocks& clocks = s.clocks;
-    const long long events = guards.count - guards.switches, end = due_end(clocks);
+    const long long events = guards.first_switch(), end = due_end(clocks);
     clocks.round_begin = clocks.due_next;
-    copy(s.x, s.n, guards.row_before);
-    copy(guards.held, guards.discretes, guards.row_before + s.n);
-    copy(guards.row_before, guards.width, guards.new_values);
-    for (long long j = 0; j < guards.width; ++j) guards.writer[j] = -1;
+    copy(s.x, s.n, assigned.row_before);
+    copy(assigned.held, assigned.discretes, assigned.row_before + s.n);
+    copy(assigned.row_before, assigned.width, assigned.new_values);
+    for (long long j = 0; j < assigned.width; ++j) assigned.writer[j] = -1;
     bool formulas = false;
-    for (long long r = guards.early_count; r < guards.root_count; ++r) formulas |= guards.roots[r].acts;
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) formulas |= guards.roots[r].acts;
     for (long long k = clocks.due_next; k < end; ++k) formulas |= !has_code(clocks, clocks.due[k]);
-    if (formulas && guards.has_resets)
+    if (formulas && guards.calls.has_resets)
         if (const Status status = evaluate_resets(s); status != Status::going) return status;
-    for (long long r = guards.early_count; r < guards.root_count; ++r)
-        if (guards.roots[r].acts && guards.has_resets)
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r)
+        if (guards.roots[r].acts && guards.calls.has_resets)
             if (const Status status = assign_row(s, guards.roots[r].guard); status != Status::going) return status;
     for (; clocks.due_next < end; ++clocks.due_next) {
         const long long clock = clocks.due[clocks.due_next], actor = events + clock;
@@ -210,25 +208,26 @@ inline Status gather_assignments(Integration& s) noexcept {
 // The assigned values hold, and what follows from them: constraints by impulses, positions first; z and x' by a solve.
 inline Status take_assignments(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
     bool moved = false, read = false;
-    for (long long j = 0; j < s.n; ++j) moved |= guards.new_values[j] != s.x[j];
-    for (long long k = 0; k < guards.discretes; ++k) {
-        const double value = guards.new_values[s.n + k];
-        if (value == guards.held[k]) continue;
-        guards.held[k] = value;
+    for (long long j = 0; j < s.n; ++j) moved |= assigned.new_values[j] != s.x[j];
+    for (long long k = 0; k < assigned.discretes; ++k) {
+        const double value = assigned.new_values[s.n + k];
+        if (value == assigned.held[k]) continue;
+        assigned.held[k] = value;
         all.changed = true;
-        read |= guards.is_read[k] != 0;
+        read |= assigned.is_read[k] != 0;
     }
     const bool acted = moved || any_reset(guards);
     all.moved |= acted, all.restarts |= acted || read;
     if (!acted && !read) return Status::going;
-    copy(guards.new_values, s.n, s.x);
+    copy(assigned.new_values, s.n, s.x);
     if (s.implicit && guards.count > 0) {
         guards_at(s, s.t, s.x, guards.now);
-        for (long long r = guards.early_count; r < guards.root_count; ++r)
+        for (long long r = guards.roots.early; r < guards.roots.count; ++r)
             guards.each[guards.roots[r].guard].written = guards.now[guards.roots[r].guard];
     }
-    if (acted && guards.has_restart)
+    if (acted && guards.calls.has_restart)
         if (const Status status = ask_restarts(s); status != Status::going) return status;
     if (acted && s.linear.keeps_constraints)
         if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
@@ -237,38 +236,40 @@ inline Status take_assignments(Integration& s, Happened& all) noexcept {
 
 inline Status one_round(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
     forget_headings(guards);
     const bool turned = turn_fired(s);
     all.turned |= turned;
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
         Root& root = guards.roots[r];
         if (is_switch(guards, root.guard)) continue;
         guards.each[root.guard].written = std::numeric_limits<double>::quiet_NaN();
-        guards.each[root.guard].fresh = false;
+        guards.each[root.guard].begins = Guard::Begins::elsewhere;
         root.acts = cuts(guards, root.guard, ++guards.each[root.guard].seen);
-        root.moving = root.acts && guards.has_resets && heads_on_line(s, root);
+        root.moving = root.acts && guards.calls.has_resets && heads_on_line(s, root);
     }
     if (const Status status = gather_assignments(s); status != Status::going) return status;
     const bool moved_before = all.moved;
     all.moved = false;
     if (const Status status = take_assignments(s, all); status != Status::going) return status;
-    if (const long long contact = guards.has_contacts ? fired_contact(guards) : -1; contact >= 0 || (guards.has_contacts && all.moved))
+    const long long contact = guards.calls.has_contacts ? fired_contact(guards) : -1;
+    if (contact >= 0 || (guards.calls.has_contacts && all.moved))
         if (const Status status = settle_contacts(s, contact, all); status != Status::going) return status;
     const bool moved = all.moved;
     all.moved |= moved_before;
-    copy(s.x, s.n, guards.new_values);
-    copy(guards.held, guards.discretes, guards.new_values + s.n);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+    copy(s.x, s.n, assigned.new_values);
+    copy(assigned.held, assigned.discretes, assigned.new_values + s.n);
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
         const Root& root = guards.roots[r];
         if (is_switch(guards, root.guard)) continue;
         if (root.moving && moved) note_heading(guards, root);
         EventRows& events = s.recorder.events;
         if (events.count == events.capacity) return endless_instant(s);
-        push_event(events, root.guard, s.t, guards.row_before, guards.new_values, guards.width);
+        push_event(events, root.guard, s.t, assigned.row_before, assigned.new_values, assigned.width);
         const Guard& own = guards.each[root.guard];
         all.terminal |= root.acts && own.action == 2 && own.seen >= own.occurrence;
     }
-    if (guards.switches == 0 || !(turned || all.restarts)) return Status::going;
+    if (guards.switches.count == 0 || !(turned || all.restarts)) return Status::going;
     all.restarts = true;
     if (turned && s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     rest_fired(s);
@@ -279,20 +280,20 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
 // Guards that have passed zero, or reached it, across a jump from where they were trusted to be.
 inline bool find_jumped(Integration& s) noexcept {
     Guards& guards = s.guards;
-    const long long fired = guards.root_count;
+    const long long fired = guards.roots.count;
     long long found = 0;
-    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
+    for (long long guard = 0; guard < guards.first_switch(); ++guard) {
         const double from = guards.each[guard].trusted, now = guards.now[guard];
         if (is_scheduled(guards, guard) || from == 0 || !crosses(from, now)) continue;
         if (within_noise(guards, guard, now - guards.before[guard])) continue;
         if (crosses(from, guards.before[guard]) || !direction_fits(guards, guard, from)) continue;
         bool is_fired = false;
-        for (long long r = guards.early_count; r < fired; ++r) is_fired |= guards.roots[r].guard == guard;
-        if (is_fired || fired + found == guards.root_capacity) continue;
+        for (long long r = guards.roots.early; r < fired; ++r) is_fired |= guards.roots[r].guard == guard;
+        if (is_fired || fired + found == guards.roots.capacity) continue;
         guards.roots[fired + found++] = {guard, 0, from < 0};
     }
     for (long long k = 0; k < found; ++k) guards.roots[k] = guards.roots[fired + k];
-    guards.root_count = found, guards.early_count = 0;
+    guards.roots.count = found, guards.roots.early = 0;
     copy(guards.now, guards.count, guards.before);
     // They rest where they are at zero exactly.
     for (long long k = 0; k < found; ++k) guards.before[guards.roots[k].guard] = 0;
@@ -308,7 +309,7 @@ inline bool crossed_untold(const Integration& s, long long guard) noexcept {
     const double error = (s.implicit ? solved_share : s.rtol) * std::fabs(guards.each[guard].rate * s.last_step);
     if (!crosses(reference, before) || std::fabs(before) <= error || within_noise(guards, guard, before)) return false;
     bool recorded = false;
-    for (long long r = 0; r < guards.early_count; ++r) recorded |= guards.roots[r].guard == guard;
+    for (long long r = 0; r < guards.roots.early; ++r) recorded |= guards.roots[r].guard == guard;
     return recorded || !direction_fits(guards, guard, reference);
 }
 
@@ -328,7 +329,7 @@ inline void trust_before(Integration& s) noexcept {
 inline bool next_round(Integration& s) noexcept {
     Guards& guards = s.guards;
     // A mode that is turned right at the start was no other before it, unless a clock has ticked there.
-    const bool is_start = std::fabs(s.t - s.t0) <= crowd_interval * std::fabs(s.t1 - s.t0);
+    const bool is_start = std::fabs(s.t - s.t0) <= negligible * std::fabs(s.t1 - s.t0);
     const bool first = is_start && !any_reset(guards) && s.clocks.due_count == 0;
     if (guards.count > 0) {
         trust_before(s);
@@ -338,7 +339,7 @@ inline bool next_round(Integration& s) noexcept {
         refresh_references(s);
         if (find_jumped(s)) return true;
     }
-    guards.root_count = guards.early_count = 0;
+    guards.roots.count = guards.roots.early = 0;
     return s.clocks.due_next < s.clocks.due_count;
 }
 
@@ -351,7 +352,7 @@ inline Status instant(Integration& s, Happened& all) noexcept {
     if (status == Status::conflict || status == Status::call_failed || status == Status::not_finite ||
         status == Status::aborted)
         return status;
-    const bool holds_anew = all.turned || all.changed || (guards.switches > 0 && all.restarts);
+    const bool holds_anew = all.turned || all.changed || (guards.switches.count > 0 && all.restarts);
     const bool two_rows = all.moved || (holds_anew && s.recorder.rows_at_jumps);
     if (two_rows && s.recorder.event_rows) {
         if (s.starting)
@@ -380,7 +381,7 @@ inline bool gather_due(Integration& s) noexcept {
     Clocks& clocks = s.clocks;
     Agenda& agenda = s.agenda;
     clocks.due_count = clocks.due_next = 0;
-    const long long events = guards.count - guards.switches;
+    const long long events = guards.first_switch();
     bool any = false;
     for (; agenda.next < agenda.count; ++agenda.next) {
         if ((agenda.times[agenda.next] - s.t) * s.direction > agenda.closest) break;
@@ -388,8 +389,8 @@ inline bool gather_due(Integration& s) noexcept {
         any = true;
         if (what < events) {
             const bool rising = agenda.rising[agenda.next] != 0;
-            if (direction_fits(guards, what, rising ? -1.0 : 1.0) && guards.root_count < guards.root_capacity)
-                guards.roots[guards.root_count++] = {what, 0, rising};
+            if (direction_fits(guards, what, rising ? -1.0 : 1.0) && guards.roots.count < guards.roots.capacity)
+                guards.roots[guards.roots.count++] = {what, 0, rising};
             continue;
         }
         const long long clock = what - events;
@@ -399,7 +400,7 @@ inline bool gather_due(Integration& s) noexcept {
             clocks.due[place] = clocks.due[place - 1];
         clocks.due[place] = clock;
     }
-    return any && (guards.root_count > 0 || clocks.due_count > 0);
+    return any && (guards.roots.count > 0 || clocks.due_count > 0);
 }
 
 // Guards that inputs have carried across zero by their jumps at a stop become roots, and references follow. Those of
@@ -418,7 +419,7 @@ inline void find_carried(Integration& s) noexcept {
         for (long long guard = 0; guard < guards.count; ++guard)
             if (Guard& own = guards.each[guard]; own.has_sign() ? !within_noise(guards, guard, guards.now[guard])
                                                                 : own.is_above_floor(guards.now[guard]))
-                own.become(Guard::State::armed, guards.now[guard]);
+                own.on(Guard::Happening::sees, guards.now[guard]);
     }
     copy(inputs.before, inputs.slots, inputs.u);
 }
@@ -426,7 +427,7 @@ inline void find_carried(Integration& s) noexcept {
 // At a stop of the run: guards that an input has carried across zero fire, with all that is due.
 inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) noexcept {
     Guards& guards = s.guards;
-    guards.root_count = guards.early_count = 0;
+    guards.roots.count = guards.roots.early = 0;
     if (guards.count > 0) {
         for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].trusted = guards.each[guard].reference();
         guards_at(s, s.t, s.x, guards.now);
@@ -434,34 +435,35 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
         if (inputs_jump) find_carried(s);
         if (s.abort_called) return Status::aborted;
         copy(guards.now, guards.count, guards.before);
-        for (long long r = 0; r < guards.root_count; ++r) guards.before[guards.roots[r].guard] = 0;
+        for (long long r = 0; r < guards.roots.count; ++r) guards.before[guards.roots[r].guard] = 0;
         forget_rates(guards);
     }
     const bool due = gather_due(s);
-    return due || guards.root_count > 0 ? instant(s, all) : Status::going;
+    return due || guards.roots.count > 0 ? instant(s, all) : Status::going;
 }
 
 // At the start: clocks tick, and conditions that hold and are asked for count as becoming true.
 inline Status happen_at_start(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
-    guards.root_count = guards.early_count = 0;
-    if (guards.has_contacts)
+    guards.roots.count = guards.roots.early = 0;
+    if (guards.calls.has_contacts)
         if (const Status status = first_contacts(s, all); status != Status::going) return status;
     if (guards.count > 0) refresh_references(s);
     if (guards.count > 0) copy(guards.now, guards.count, guards.before);
-    for (long long guard = 0; guard < guards.count - guards.switches; ++guard) {
+    for (long long guard = 0; guard < guards.first_switch(); ++guard) {
         // Those that fired at this moment in the run before are marked: they rest where they are.
         Guard& own = guards.each[guard];
-        if (own.fresh && !is_scheduled(guards, guard))
-            own.become(Guard::State::resting, away_from_zero * std::fabs(guards.now[guard]));
+        if (own.begins == Guard::Begins::fired && !is_scheduled(guards, guard))
+            own.on(Guard::Happening::rests, away_from_zero * std::fabs(guards.now[guard]));
         const bool zero = guards.from_start && own.side == Guard::Side::none && guards.now[guard] == 0;
-        own.fresh = zero && !own.fresh && !is_scheduled(guards, guard);
+        const bool moves = zero && own.begins != Guard::Begins::fired && !is_scheduled(guards, guard);
+        own.begins = moves ? Guard::Begins::at_zero : Guard::Begins::elsewhere;
         if (!own.at_start || !(own.direction * guards.now[guard] > 0)) continue;
-        guards.roots[guards.root_count++] = {guard, 0, guards.now[guard] > 0};
+        guards.roots[guards.roots.count++] = {guard, 0, guards.now[guard] > 0};
         guards.before[guard] = 0;  // it acts as if it had just been zero, and its distance from there is no noise
     }
     const bool due = gather_due(s);
-    if (!due && guards.root_count == 0) return Status::going;
+    if (!due && guards.roots.count == 0) return Status::going;
     s.starting = true;
     const Status status = instant(s, all);
     s.starting = false;

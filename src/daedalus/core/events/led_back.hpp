@@ -17,7 +17,7 @@ inline namespace DAEDALUS_ISA {
 inline bool returns_often(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool often = false;
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard)) continue;
         long long& count = guards.each[root.guard].returns;
@@ -26,7 +26,7 @@ inline bool returns_often(Integration& s) noexcept {
         else if (std::fabs(guards.each[root.guard].rate * s.last_step) > away_from_zero * guards.each[root.guard].met)
             count = 0;
         if (count < most_rounds) continue;
-        guards.last_turned = root.guard - (guards.count - guards.switches);
+        guards.switches.last_turned = root.guard - (guards.first_switch());
         often = true;
     }
     return often;
@@ -34,7 +34,7 @@ inline bool returns_often(Integration& s) noexcept {
 
 // Behind a step: switches that are away from zero have not come back to it.
 inline void forget_returns(Guards& guards) noexcept {
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+    for (long long guard = guards.first_switch(); guard < guards.count; ++guard)
         if (Guard& own = guards.each[guard]; std::fabs(own.reference()) > away_from_zero * own.met) own.returns = 0;
 }
 
@@ -43,7 +43,7 @@ inline bool led_back(Integration& s) noexcept {
     Guards& guards = s.guards;
     if (s.implicit && implicit_of(s).model.higher_index) return false;
     bool known = s.implicit != nullptr;
-    for (long long r = guards.early_count; r < guards.root_count && !s.abort_called; ++r) {
+    for (long long r = guards.roots.early; r < guards.roots.count && !s.abort_called; ++r) {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard) || (mode_of(guards, root.guard) != 0) != root.rising) continue;
         const Guard::Surface surface = guards.each[root.guard].surface;
@@ -51,8 +51,8 @@ inline bool led_back(Integration& s) noexcept {
         if (!known) slope_at(s, s.t, s.x, s.k);
         known = true;
         const double rate = rate_behind(s, root.guard, surface == Guard::Surface::of_unknowns) * (root.rising ? 1 : -1);
-        if (rate < -no_rate * std::fabs(guards.each[root.guard].rate)) {
-            guards.last_turned = root.guard - (guards.count - guards.switches);
+        if (rate < -negligible * std::fabs(guards.each[root.guard].rate)) {
+            guards.switches.last_turned = root.guard - (guards.first_switch());
             return true;
         }
     }

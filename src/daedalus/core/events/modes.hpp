@@ -19,18 +19,18 @@ inline namespace DAEDALUS_ISA {
 
 inline void turn(Guards& guards, long long guard, bool on) noexcept {
     mode_of(guards, guard) = on ? 1 : 0;
-    guards.last_turned = guard - (guards.count - guards.switches);
+    guards.switches.last_turned = guard - (guards.first_switch());
 }
 
 // The switches among the guards that fired take the side they are on their way to; true where there are any.
 inline bool turn_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool any = false;
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard)) continue;
         turn(guards, root.guard, root.rising);
-        ++guards.turns, any = true;
+        ++guards.switches.turns, any = true;
     }
     return any;
 }
@@ -61,7 +61,7 @@ inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
     const double rounding = guard_rounding(s, guard);
     guards.now[guard] = value;
     const bool rests = is_within_rounding(s, guard, rounding);
-    if (rests) guards.each[guard].become(Guard::State::resting, std::fmax(rounding, std::fabs(value)));
+    if (rests) guards.each[guard].on(Guard::Happening::rests, std::fmax(rounding, std::fabs(value)));
     guards_at(s, s.t, s.x, guards.now);
     return rests;
 }
@@ -69,11 +69,11 @@ inline bool rests_by_rounding(Integration& s, long long guard) noexcept {
 // Modes that agree with their guards at (t, x); z and x' of an implicit model follow each turn.
 inline Status settle_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
-    const long long limit = most_rounds + 4 * guards.switches;
+    const long long limit = most_rounds + 4 * guards.switches.count;
     for (long long round = 0; round <= limit; ++round) {
         guards_at(s, s.t, s.x, guards.now);
         if (s.abort_called) return Status::aborted;
-        long long guard = guards.count - guards.switches;
+        long long guard = guards.first_switch();
         while (guard < guards.count && !is_wrong(guards, guard)) ++guard;
         if (guard == guards.count) return Status::going;
         if (rests_by_rounding(s, guard)) continue;
@@ -87,7 +87,8 @@ inline Status settle_modes(Integration& s) noexcept {
 inline void record_held(Integration& s, bool later_values) noexcept {
     if (s.implicit && later_values) keep_later_values(s);
     const Guards& guards = s.guards;
-    push_held(s.recorder.held, s.recorder.steps.count - 1, s.t, guards.held, guards.discretes + guards.switches);
+    push_held(s.recorder.held, s.recorder.steps.count - 1, s.t, guards.assigned.held,
+              guards.assigned.discretes + guards.switches.count);
 }
 
 // The modes at the start: the first row solves the equations already, so all of them are read off before any solve. One
@@ -96,13 +97,13 @@ inline Status first_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
     bool changed = true;
     // A condition inside another one needs a round more.
-    for (long long round = 0; round <= guards.switches && changed; ++round) {
+    for (long long round = 0; round <= guards.switches.count && changed; ++round) {
         guards_at(s, s.t, s.x, guards.now);
         if (s.abort_called) return Status::aborted;
         changed = false;
-        for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard) {
-            if (guards.each[guard].fresh) {
-                guards.each[guard].become(Guard::State::resting, away_from_zero * std::fabs(guards.now[guard]));
+        for (long long guard = guards.first_switch(); guard < guards.count; ++guard) {
+            if (guards.each[guard].begins == Guard::Begins::fired) {
+                guards.each[guard].on(Guard::Happening::rests, away_from_zero * std::fabs(guards.now[guard]));
                 continue;
             }
             const double on = guards.now[guard] > 0 ? 1 : 0;

@@ -12,9 +12,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// By which part values are moved to see what rounding does to a guard.
-inline constexpr double probe_share = 1e-8;
-
 // How far rounding errors of x, z and x' may move a guard at (t, x).
 inline double guard_rounding(Integration& s, long long guard) noexcept {
     Guards& guards = s.guards;

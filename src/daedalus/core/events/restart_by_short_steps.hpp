@@ -7,18 +7,13 @@
 // the second, from the states found, finds the slopes.
 #pragma once
 
+#include "events/limits.hpp"
 #include "methods/implicit/implicit_state.hpp"
 #include "model/damped_newton.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-inline constexpr double short_part = 1e-6;  // of the last step, or of the run where there was none
-inline constexpr int most_corrections = 50;
-// Converged where a correction is this small in units of the tolerance, or below the tolerance and shrinks no more:
-// rounding errors are left then.
-inline constexpr double consistent_enough = 1e-3, rounding_enough = 1;
 
 inline bool is_enough(double size, double before) noexcept {
     return size <= consistent_enough || (size <= rounding_enough && size > 0.5 * before);

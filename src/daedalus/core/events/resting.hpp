@@ -14,11 +14,6 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
-// An error of z at the end of a step is below this part of what a guard on it changes by in the step.
-inline constexpr double solved_share = 1e-3;
-// By how much a look at a rate grows at a time.
-inline constexpr double look_ratio = 32;
-
 // The rate of a switch that has just turned, to the side it turned to, by the equations that hold there, taken over a time
 // in which it moves by more than rounding; NaN where these do not lead it away from zero, or it is not known.
 inline double rate_away(Integration& s, const Root& root, double rounding) noexcept {
@@ -26,7 +21,7 @@ inline double rate_away(Integration& s, const Root& root, double rounding) noexc
     if (!s.implicit || implicit_of(s).model.higher_index || root.contrary || !is_switch(s.guards, root.guard)) return unknown;
     if ((mode_of(s.guards, root.guard) != 0) != root.rising) return unknown;
     double longer = 1;
-    for (int look = 0; look < most_looks; ++look, longer *= look_ratio) {
+    for (int look = 0; look < most_closer_looks; ++look, longer *= look_ratio) {
         const double rate = (root.rising ? 1 : -1) * rate_behind(s, root.guard, true, longer);
         if (std::fabs(rate) * rate_reach(s, longer) > told_apart * rounding) return rate > 0 ? rate : unknown;
     }
@@ -44,7 +39,7 @@ inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
     if (s.inputs.delayed) learn_noise(s, s.t, s.x);
     guards_at(s, s.t, s.x, guards.now);
-    for (long long r = guards.early_count; r < guards.root_count; ++r) {
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
         const long long guard = guards.roots[r].guard;
         Guard& own = guards.each[guard];
         const bool contrary = guards.roots[r].contrary;
@@ -63,7 +58,7 @@ inline void rest_fired(Integration& s) noexcept {
             guards_at(s, s.t, s.x, guards.now);
         }
         if (rests) level = std::fmax(level, now);
-        own.become(Guard::State::resting, told_apart * level);
+        own.on(Guard::Happening::rests, told_apart * level);
         if (!contrary) own.met = own.floor();
     }
 }
@@ -76,13 +71,13 @@ inline void refresh_references(Integration& s) noexcept {
     for (long long i = 0; i < guards.count; ++i) {
         Guard& guard = guards.each[i];
         const double now = guards.now[i];
-        if (guard.is_contact && now <= 0) guard.become(Guard::State::resting, std::fmax(guard.floor(), std::fabs(now)));
+        if (guard.is_contact && now <= 0) guard.on(Guard::Happening::rests, std::fmax(guard.floor(), std::fabs(now)));
         if (guard.rests_at(now)) continue;
         if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
         if (std::isnan(now) || now == 0)
-            guard.become(Guard::State::resting);
+            guard.on(Guard::Happening::rests);
         else
-            guard.become(Guard::State::armed, now);
+            guard.on(Guard::Happening::sees, now);
     }
 }
 

@@ -58,13 +58,13 @@ Status pass_breakpoint(Integration& s, double begin, bool last) noexcept {
     enter_segments(s.inputs, last ? begin + 2 * closest_times(s.t0, s.t1) : 0.5 * (begin + interval_end(s)));
     if (!last) restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
-    if (s.guards.switches > 0)
+    if (s.guards.switches.count > 0)
         if (const Status status = settle_modes(s); status != Status::going) return status;
     if (s.recorder.every_step && s.recorder.rows_at_jumps && inputs_jumped(s.inputs, begin))
         push_later_row(s);
     else if (s.implicit)
         keep_later_values(s);
-    if (s.guards.switches > 0) record_held(s, false);
+    if (s.guards.switches.count > 0) record_held(s, false);
     return Status::going;
 }
 
@@ -95,7 +95,7 @@ bool leads_on(Integration& s, double length) noexcept {
     if (s.abort_called || first_not_finite(s.x_new, s.n, component)) return false;
     Guards& guards = s.guards;
     guards_at(s, s.t_new, s.x_new, guards.now);
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+    for (long long guard = guards.first_switch(); guard < guards.count; ++guard)
         if (against_mode(guards, guard, guards.now[guard])) return false;
     return !s.abort_called;
 }
@@ -123,13 +123,13 @@ Status enter_run(Integration& s) noexcept {
         s.culprit.what = Culprit::What::state;
         return Status::not_finite;
     }
-    if (s.guards.discretes > 0) record_held(s, false);
+    if (s.guards.assigned.discretes > 0) record_held(s, false);
     // At one moment there is no motion, but clocks tick, and conditions that hold may count.
     if (s.t0 == s.t1 && s.guards.count == 0 && s.agenda.count == 0) return Status::finished;
     note_jump(s, 0);
     enter_segments(s.inputs, 0.5 * (s.t + interval_end(s)));
     restart(s);
-    return s.guards.switches > 0 ? first_modes(s) : Status::going;
+    return s.guards.switches.count > 0 ? first_modes(s) : Status::going;
 }
 
 Status happen_first(Integration& s) noexcept {
@@ -144,20 +144,20 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
     cut = handle_guards(s);
     if (s.abort_called)
         status = Status::aborted;
-    else if (s.guards.fallen >= 0)
+    else if (s.guards.roots.fallen >= 0)
         status = Status::chattering;
-    else if (!s.taken || s.guards.overflow)
+    else if (!s.taken || s.guards.roots.overflow)
         return status = before_event(s), false;
     else if (cut && first_not_finite(s.x_new, s.n, s.culprit.component))
         s.culprit.what = Culprit::What::state, status = Status::not_finite;
     if (status != Status::going) return false;
-    if (s.guards.early_count > 0) {
+    if (s.guards.roots.early > 0) {
         s.method->ensure_dense(s);
         record_early_events(s, begin, whole, cut);
     }
     if (!cut) {
         // What is away from zero rests no more. In a step that is cut it may be so behind the cut only.
-        for (long long i = 0; i < s.guards.count; ++i) s.guards.each[i].become(Guard::State::armed, s.guards.each[i].next);
+        for (long long i = 0; i < s.guards.count; ++i) s.guards.each[i].on(Guard::Happening::passes_step);
         forget_returns(s.guards);
     }
     return true;
@@ -205,10 +205,10 @@ Status happen_behind_step(Integration& s, bool cut) noexcept {
 bool choose_modes(Integration& s) noexcept {
     Guards& guards = s.guards;
     long long resting[most_resting], count = 0;
-    for (long long guard = guards.count - guards.switches; guard < guards.count; ++guard)
+    for (long long guard = guards.first_switch(); guard < guards.count; ++guard)
         if (!guards.each[guard].has_sign() && count < most_resting) resting[count++] = guard;
-    if (count == 0 || std::fabs(s.t - guards.trial_time) <= crowd_interval * std::fabs(s.t1 - s.t0)) return false;
-    guards.trial_time = s.t;
+    if (count == 0 || std::fabs(s.t - guards.switches.trial_time) <= negligible * std::fabs(s.t1 - s.t0)) return false;
+    guards.switches.trial_time = s.t;
     if (s.implicit) copy(s.x, s.lanes, s.stage);
     const double way = std::fabs(interval_end(s) - s.t);
     bool found = false, possible = false;
@@ -229,7 +229,7 @@ bool choose_modes(Integration& s) noexcept {
     restart(s);
     if (s.implicit && !solve_restart(s, s.x, false)) return false;
     record_held(s, true);
-    guards.crowded = guards.shrinking = 0;
+    guards.pace.crowded = guards.pace.shrinking = 0;
     return true;
 }
 

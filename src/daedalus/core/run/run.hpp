@@ -84,7 +84,7 @@ public:
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
         s.recorder.rows_at_jumps = request.rows_at_jumps;
         if (request.implicit && request.keep_steps) record_.dense.degree = request.implicit_degree;
-        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.root_capacity)) &&
+        const bool fits = grow_steps(first_rows) && (s.guards.count == 0 || grow_events(2 * s.guards.roots.capacity)) &&
                           (!keeps_held() || grow_held(first_rows));
         if (!fits) throw std::bad_alloc();
         record_.sample_t.grow(static_cast<long long>(request.save_at.size()));
@@ -260,7 +260,7 @@ private:
                             (record_.status == Status::inconsistent && s.culprit.what == Culprit::What::event);
         if (blames) record_.culprit = s.culprit;
         record_.held_count = s.recorder.held.count;
-        record_.turns = s.guards.turns, record_.last_turned = s.guards.last_turned;
+        record_.turns = s.guards.switches.turns, record_.last_turned = s.guards.switches.last_turned;
         record_.stop_time = s.t;
         record_.end_x.grow(s.n);
         copy(s.x, s.n, record_.end_x.data());
@@ -333,7 +333,7 @@ inline DenseRecord make_dense(const Request& request, const Record& record, Stat
     if (!fits) throw std::length_error("the rows of a run do not fit the model that makes its dense output");
     for (long long row = 0; row < rows; ++row) {
         for (; mark < record.held_count && record.held_row.data()[mark] <= row; ++mark)
-            copy(record.held_values.data() + mark * width, width, s.guards.held);
+            copy(record.held_values.data() + mark * width, width, s.guards.assigned.held);
         const bool last = row + 1 == rows;
         // Two rows at one time are an event, not a step; the last state is a piece of its own if no step leads to it.
         if (!last && t[row + 1] == t[row]) continue;

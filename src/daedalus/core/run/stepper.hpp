@@ -359,7 +359,7 @@ template <class M>
 inline bool tries_again(Integration& s, Status why) noexcept {
     const bool stuck = why == Status::newton_failed || why == Status::singular || why == Status::not_finite ||
                        why == Status::step_too_small;
-    return stuck && s.guards.switches > 0 && s.fixed_step <= 0 && choose_modes(s);
+    return stuck && s.guards.switches.count > 0 && s.fixed_step <= 0 && choose_modes(s);
 }
 
 // A step by h of a method, without a look at what happens in it.

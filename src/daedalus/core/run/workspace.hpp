@@ -225,33 +225,35 @@ private:
         parameters_ = own_parameters_.data();
         Guards& guards = state_.guards;
         // A run made again for its dense output has modes, but no guards that turn them.
-        guards.switches = request.guards ? request.switches : 0, guards.discretes = request.discretes;
+        guards.switches.count = request.guards ? request.switches : 0, guards.assigned.discretes = request.discretes;
         double* end = own_parameters_.data() + own_parameters_.size();
-        guards.modes = end - request.switches, guards.held = guards.modes - request.discretes;
+        guards.switches.modes = end - request.switches, guards.assigned.held = guards.switches.modes - request.discretes;
     }
 
     // What events and clocks assign, and the code of clocks.
     void add_instants(const Request& request, long long width) {
         Guards& guards = state_.guards;
-        guards.width = width;
-        guards.reset_rows = carve((guards.count - guards.switches + request.clocks) * width), guards.new_values = carve(padded(width));
-        guards.row_before = carve(padded(width));
+        Assigned& assigned = guards.assigned;
+        GuardCalls& calls = guards.calls;
+        assigned.width = width;
+        assigned.reset_rows = carve((guards.first_switch() + request.clocks) * width);
+        assigned.new_values = carve(padded(width)), assigned.row_before = carve(padded(width));
         writer_.resize(static_cast<std::size_t>(width));
-        guards.writer = writer_.data();
-        guards.writes = request.writes.empty() ? nullptr : request.writes.data();
-        guards.is_read = request.is_read.data();
-        if (request.resets) guards.resets = connect(*request.resets);
-        guards.has_resets = request.resets != nullptr;
-        guards.has_restart = request.restart != nullptr;
+        assigned.writer = writer_.data();
+        assigned.writes = request.writes.empty() ? nullptr : request.writes.data();
+        assigned.is_read = request.is_read.data();
+        if (request.resets) calls.resets = connect(*request.resets);
+        calls.has_resets = request.resets != nullptr;
+        calls.has_restart = request.restart != nullptr;
         if (request.restart) {
-            guards.restart = connect(*request.restart);
-            guards.restart.arg[4] = &guards.event;
+            calls.restart = connect(*request.restart);
+            calls.restart.arg[4] = &calls.event;
         }
-        guards.has_contacts = request.contacts != nullptr;
+        calls.has_contacts = request.contacts != nullptr;
         if (request.contacts) {
-            guards.contacts = connect(*request.contacts);
+            calls.contacts = connect(*request.contacts);
             contact_values_.resize(static_cast<std::size_t>(1 + guards.count + width));
-            guards.given = contact_values_.data(), guards.settled = guards.given + 1 + guards.count;
+            calls.given = contact_values_.data(), calls.settled = calls.given + 1 + guards.count;
         }
         if (request.linear) add_solution(request);
         Clocks& clocks = state_.clocks;
@@ -277,14 +279,14 @@ private:
 
     void add_guards(const Request& request, long long count) {
         Guards& guards = state_.guards;
-        guards.values = connect(*request.guards);
+        guards.calls.values = connect(*request.guards);
         guards.count = count;
         guards.now = carve(count), guards.before = carve(count), guards.shifted = carve(2 * count);
         guards.samples = carve(guard_samples * count);
         each_guard_.assign(static_cast<std::size_t>(count), Guard{});
         guards.each = each_guard_.data();
-        for (const long long guard : request.fired) guards.each[guard].fresh = true;
-        for (const long long guard : request.scheduled) guards.each[guard].become(Guard::State::scheduled);
+        for (const long long guard : request.fired) guards.each[guard].begins = Guard::Begins::fired;
+        for (const long long guard : request.scheduled) guards.each[guard].on(Guard::Happening::is_timed);
         guards.from_start = request.from_start;
         for (std::size_t k = 0; k < each_guard_.size(); ++k) {
             Guard& guard = each_guard_[k];
@@ -298,9 +300,9 @@ private:
         for (std::size_t k = 0; k < request.may_slide.size(); ++k)
             each_guard_[each_guard_.size() - request.may_slide.size() + k].surface = Guard::Surface{request.may_slide[k]};
         // A guard crosses at most twice between neighbouring samples that are looked at.
-        guards.root_capacity = std::max(2LL * guard_samples * count, fewest_roots);
-        roots_.resize(static_cast<std::size_t>(guards.root_capacity));
-        guards.roots = roots_.data();
+        guards.roots.capacity = std::max(2LL * guard_samples * count, fewest_roots);
+        roots_.resize(static_cast<std::size_t>(guards.roots.capacity));
+        guards.roots.each = roots_.data();
     }
 
     // What is looked back to must be known: no step is longer than the shortest delay.
@@ -323,11 +325,11 @@ private:
     void add_solution(const Request& request) {
         Guards& guards = state_.guards;
         const double* solution = state_.linear.kernels.solution(state_.linear.system);
-        guards.slope = carve(state_.lanes);
-        guards.values_after_solve = request.guards && request.guards->size_in.size() == 5;
-        guards.resets_after_solve = request.resets && request.resets->size_in.size() == 5;
-        if (guards.values_after_solve) guards.values.arg[4] = solution;
-        if (guards.resets_after_solve) guards.resets.arg[4] = solution;
+        guards.calls.slope = carve(state_.lanes);
+        guards.calls.values_after_solve = request.guards && request.guards->size_in.size() == 5;
+        guards.calls.resets_after_solve = request.resets && request.resets->size_in.size() == 5;
+        if (guards.calls.values_after_solve) guards.calls.values.arg[4] = solution;
+        if (guards.calls.resets_after_solve) guards.calls.resets.arg[4] = solution;
     }
 
     std::deque<Caller> callers_;

@@ -9,6 +9,7 @@
 #include "model/implicit_model.hpp"
 #include "model/inputs.hpp"
 #include "model/linear_model_kernels.hpp"
+#include "state/guard.hpp"
 #include "state/recorder.hpp"
 
 namespace daedalus {
@@ -47,14 +48,6 @@ struct Culprit {
     long long actor = -1, other = -1;
 };
 
-struct Root {
-    long long guard = 0;
-    double theta = 0;
-    bool rising = false;
-    bool acts = false, moving = false;  // interrupts the step; the slopes of x tell where its guard is going
-    bool contrary = false;  // a switch or contact that rested on zero leaves it to the side where it must not be
-};
-
 // Python code of a clock: what it reads is computed first, its answers go to the targets.
 struct SampledCall {
     Call reads, code;
@@ -80,117 +73,6 @@ struct Clocks {
     SampledCall* calls = nullptr;
     long long* due = nullptr;  // at the present instant, by level
     long long due_count = 0, due_next = 0, round_begin = 0;
-};
-
-// One guard along a run. It changes its state by `become` and nowhere else.
-class Guard {
-public:
-    enum class State {
-        armed,      // its sign is known: a change of it fires
-        resting,    // it stands on zero, to rounding, and has no sign until it is above its floor
-        waking,     // the same behind a reset that may have sent it back
-        scheduled,  // time alone decides it: its zeros are on the agenda
-    };
-
-    State state() const noexcept {
-        if (scheduled_) return State::scheduled;
-        if (has_sign()) return State::armed;
-        return heading_ != 0 ? State::waking : State::resting;
-    }
-
-    // The last value with a trusted sign, at the beginning of a step; 0 while it rests.
-    double reference() const noexcept { return reference_; }
-    // Above this value it wakes.
-    double floor() const noexcept { return floor_; }
-    // Rate with which it met its reset; 0 once it has left zero or another event came.
-    double heading() const noexcept { return heading_; }
-    bool has_sign() const noexcept { return reference_ != 0; }
-    bool is_above_floor(double value) const noexcept { return std::fabs(value) > floor_; }
-    bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor_; }
-
-    // armed: by a value whose sign is trusted; one that is zero rests, with the floor that it has. resting: with a floor.
-    // waking: with the rate that it met its reset with, 0 where that no longer counts.
-    void become(State to, double value = 0) noexcept {
-        if (to == State::scheduled) scheduled_ = true;
-        if (to == State::armed) reference_ = value, floor_ = value == 0 ? floor_ : 0;
-        if (to == State::resting) reference_ = 0, floor_ = value;
-        if (to == State::waking) heading_ = value;
-    }
-    // In the midst of a step, which begins with its reference: it rests on zero from here on.
-    void rest_behind(double floor) noexcept { floor_ = floor; }
-
-    double next = 0;        // the reference after this step
-    double met = 0;         // of a switch or contact: its floor where it last crossed zero
-    double noise = 0;       // below it a guard on delayed signals has no sign; 0 for others
-    double written = 0;     // where it fired: behind its reset, before z and x' were solved for again
-    double trusted = 0;     // the reference before a round
-    double rate = 0;        // where the step was cut, just before
-    long long seen = 0;     // how often it has fired
-    long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
-    bool fresh = false;     // zero at the start, and fires where it moves
-
-    // What it is, which no run changes.
-    enum class Side { none, holds, fails };  // of a condition: whether it holds at zero
-    enum class Surface { none, of_states, of_unknowns };  // that a switch may slide along: of x, t and u alone, or of z too
-    long long direction = 0;   // -1 falling, +1 rising, 0 both, along the run
-    long long action = 0;      // 0 record, 1 cut and reset, 2 the same and stop
-    long long occurrence = 1;  // at which action 2 stops
-    Side side = Side::none;
-    Surface surface = Surface::none;
-    bool at_start = false;     // a condition that counts as becoming true where it holds at the start
-    bool is_contact = false;
-
-private:
-    double reference_ = 0, floor_ = 0, heading_ = 0;
-    bool scheduled_ = false;
-};
-
-// Guard functions and what is known about their signs.
-struct Guards {
-    Call values, resets, restart, contacts;
-    long long count = 0;
-    bool has_resets = false;
-    bool has_restart = false;  // what lies behind a reset is asked of the model: (t, row before, u, p, event) -> row
-    double event = 0;          // the last argument of it
-    bool has_contacts = false;  // modes and impulses of contacts are asked of the model
-    double *given = nullptr, *settled = nullptr;  // the last argument of it, and its answer
-    // Functions of x' and z too, which a linear model solves for first.
-    bool values_after_solve = false, resets_after_solve = false;
-    Guard* each = nullptr;        // (count) each of them
-    double* shifted = nullptr;    // (2, count) guards where a delayed signal is moved by its rounding error, to learn this
-    double noise_begin = std::numeric_limits<double>::quiet_NaN();  // the step it was learned for, and its end
-    double noise_end = std::numeric_limits<double>::quiet_NaN();
-    double* now = nullptr;        // one evaluation
-    double* before = nullptr;     // values just before a reset
-    double* samples = nullptr;    // (samples in a step, count)
-    double* reset_rows = nullptr; // (events and clocks, width)
-    // What a row of the resets assigns: n states, then the discrete variables, which lie before the modes in p.
-    const unsigned char* writes = nullptr;  // (events and clocks, width); without it all that changes
-    const unsigned char* is_read = nullptr;  // which discrete variables equations or guards read
-    long long width = 0, discretes = 0;
-    double* held = nullptr;        // discrete variables, then modes
-    double* new_values = nullptr;  // (width) of one round
-    double* row_before = nullptr;  // (width) before the round
-    long long* writer = nullptr;   // (width) who has assigned in this round, -1 nobody
-    bool any_sides = false;        // of conditions
-    bool from_start = false;       // a guard that is zero at the start and moves fires
-    bool overflow = false;         // more happens in a step than can be told from it
-    bool headings_judged = true;  // those left belong to guards that the reset sent back
-    long long fallen = -1;        // a guard that its reset sent back and that is found behind zero, and where
-    double fallen_theta = 0;
-    double* slope = nullptr;      // x' where guards or resets need a solve
-    Root* roots = nullptr;        // located in this step, in order of time
-    long long root_count = 0, root_capacity = 0, early_count = 0;
-    // The last guards are switches of the equations: each has a mode among the parameters, 1 above zero and 0 elsewhere.
-    long long switches = 0;
-    double* modes = nullptr;
-    long long turns = 0, last_turned = -1;  // located switches, and which was the last
-    // When combinations of modes were last tried, since no step led away.
-    double trial_time = std::numeric_limits<double>::quiet_NaN();
-    // The pace of cutting events, to tell chattering.
-    double last_time = std::numeric_limits<double>::quiet_NaN();
-    double last_interval = std::numeric_limits<double>::infinity();
-    long long shrinking = 0, crowded = 0;
 };
 
 // The functions of an implicit model, connected to a run.
@@ -351,7 +233,7 @@ inline bool has_room_for_events(const Integration& s) {
     const Recorder& recorder = s.recorder;
     return (recorder.held.capacity == 0 || recorder.held.count + 3 <= recorder.held.capacity) &&
            (s.guards.count == 0 ||
-            recorder.events.count + s.guards.root_capacity + s.guards.count <= recorder.events.capacity);
+            recorder.events.count + s.guards.roots.capacity + s.guards.count <= recorder.events.capacity);
 }
 
 // The row of this time keeps the later values, where z and x' of an implicit model jump.

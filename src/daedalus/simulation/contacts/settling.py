@@ -20,7 +20,7 @@ AT_REST = 4e-12
 STUCK = 1e-7
 # A flight shorter than this part of the span is the end of bouncing: the contact comes to rest, before the core takes
 # its ends for one moment.
-SHORTEST_FLIGHT = 4 * shared_numbers["crowd_interval"]
+SHORTEST_FLIGHT = 4 * shared_numbers["negligible"]
 
 
 class Settled(NamedTuple):

@@ -62,7 +62,7 @@ inline double error_of_defect(Integration& s, int degree) noexcept {
 
 // Whether the polynomial of a step is judged: over kinks that are not located none is right.
 inline bool judges_defects(const Integration& s) noexcept {
-    return s.fixed_step <= 0 && !(s.kinked && s.guards.switches == 0);
+    return s.fixed_step <= 0 && !(s.kinked && s.guards.switches.count == 0);
 }
 
 // Where a shorter step would not help, the error does not count.

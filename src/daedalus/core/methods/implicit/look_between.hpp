@@ -55,7 +55,7 @@ inline bool wants_between(const Integration& s) noexcept {
 // Over kinks that are not located no polynomial is right, and variables of a higher index have too low an order: steps are
 // not refused for its sake there, it is mended only.
 inline bool counts_between(const Integration& s, const ImplicitState& m) noexcept {
-    return wants_between(s) && !m.model.higher_index && !(s.kinked && s.guards.switches == 0);
+    return wants_between(s) && !m.model.higher_index && !(s.kinked && s.guards.switches.count == 0);
 }
 
 // One over what is allowed between the ends of this step, where variables of a higher index do not count.

@@ -1,9 +1,6 @@
 // The numbers of step control, of values between steps, of guards, restarts and rest that Python takes over: the core alone
 // decides them.
-#include "events/events.hpp"
-#include "events/guards.hpp"
-#include "events/instants.hpp"
-#include "events/restart_by_short_steps.hpp"
+#include "events/limits.hpp"
 #include "methods/explicit/defect.hpp"
 #include "methods/implicit/between_nodes.hpp"
 #include "methods/implicit/growing_modes.hpp"
@@ -61,15 +58,13 @@ void bind_numbers(nb::module_& module) {
     // Guards along a step.
     DAEDALUS_SHARE(guard_samples);
     DAEDALUS_SHARE(foretold);
-    DAEDALUS_SHARE(tiny_spread);
+    DAEDALUS_SHARE(negligible);
     DAEDALUS_SHARE(touch_level);
     DAEDALUS_SHARE(wake_ratio);
     DAEDALUS_SHARE(shortest_look);
-    DAEDALUS_SHARE(no_rate);
     DAEDALUS_SHARE(end_reach);
     DAEDALUS_SHARE(beside_part);
     DAEDALUS_SHARE(cut_corrections);
-    DAEDALUS_SHARE(crowd_interval);
     // Modes that grow where a state is at rest.
     DAEDALUS_SHARE(rest_in_tolerances);
     DAEDALUS_SHARE(rest_in_digits);

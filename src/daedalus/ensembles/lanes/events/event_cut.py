@@ -14,7 +14,7 @@ from daedalus.ensembles.lanes.events.step_guards import crosses, direction_fits,
 from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
 # Of core/events/events.hpp and core/events/instants.hpp.
-CORRECTIONS, CROWD_INTERVAL = shared_numbers["cut_corrections"], shared_numbers["crowd_interval"]
+CORRECTIONS, CROWD_INTERVAL = shared_numbers["cut_corrections"], shared_numbers["negligible"]
 # The step to the best end found is taken once more.
 _LAST = 9.0
 

@@ -24,7 +24,7 @@ from daedalus.ensembles.lanes.kernel_frame import KernelFrame
 
 # Of core/events/guards.hpp and core/events/events.hpp.
 WAKE_RATIO, SHORTEST_LOOK = shared_numbers["wake_ratio"], shared_numbers["shortest_look"]
-STOPPED_RATE, END_REACH = shared_numbers["no_rate"], shared_numbers["end_reach"]
+STOPPED_RATE, END_REACH = shared_numbers["negligible"], shared_numbers["end_reach"]
 # A rate is read along a straight line over this part of the step to both sides.
 LINE = shared_numbers["beside_part"]
 # Zeros of two guards nearer than this part of the step may be one moment.

@@ -22,7 +22,7 @@ from daedalus.ensembles.lanes.saved_inside import Polynomials
 SAMPLES, FORETELLING = int(shared_numbers["guard_samples"]), foretelling
 FORETOLD, TINY_SPREAD, TOUCH_LEVEL = (
     shared_numbers["foretold"],
-    shared_numbers["tiny_spread"],
+    shared_numbers["negligible"],
     shared_numbers["touch_level"],
 )
 LEAST = 2.0**-1022
