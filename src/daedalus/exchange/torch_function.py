@@ -120,7 +120,12 @@ def _autograd_functions(torch: Any) -> Any:
     Jacobians are a function of their own, so that weights and tangents meet them in PyTorch's own operations and every
     transformation of these holds.
     """
+    second = _second_of_tensors(torch)
+    jacobians = _jacobians_of_tensors(torch, second)
+    return _run_of_tensors(torch, jacobians, _pulled_of_tensors(torch, second, jacobians))
 
+
+def _second_of_tensors(torch: Any) -> Any:
     class SecondOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """All second derivatives of y by some of (start, inputs, parameters), flat: (…, nt, ny, size, size)."""
 
@@ -146,14 +151,10 @@ def _autograd_functions(torch: Any) -> Any:
         def vmap(info: Any, in_dims: Any, start: Any, inputs: Any, parameters: Any, run: Any, names: Any) -> Any:
             return SecondOfTensors.apply(*_to_front(info, in_dims, (start, inputs, parameters)), run, names), 0
 
-    def as_given(flat: Any, saved: Any, names: tuple[str, ...], run: ArrayRun) -> list[Any]:
-        """A flat (…, size) as what was given, in the order of all arguments; None for what is not there."""
-        parts = dict(zip(names, torch.split(flat, [run.size(name) for name in names], -1)))
-        return [parts[n].reshape(own.shape) if n in parts else None for n, own in zip(GROUPS, saved)]
+    return SecondOfTensors
 
-    def one_behind_the_other(values: Any, lead: tuple[int, ...]) -> Any:
-        return torch.cat([value.reshape(*lead, -1) for value in values], -1)
 
+def _jacobians_of_tensors(torch: Any, second: Any) -> Any:
     class JacobiansOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """The Jacobians of y by some of (start, inputs, parameters), flat: (…, nt, ny, size)."""
 
@@ -175,16 +176,18 @@ def _autograd_functions(torch: Any) -> Any:
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
             saved, run, names = ctx.saved_tensors, ctx.run, ctx.names
-            second = SecondOfTensors.apply(*saved, run, names)
-            whole = torch.einsum("...tyab,...tyb->...a", second, torch.cat(weights, -1))
-            return (*as_given(whole, saved, names, run), None, None)
+            bends = second.apply(*saved, run, names)
+            whole = torch.einsum("...tyab,...tyb->...a", bends, torch.cat(weights, -1))
+            return (*_as_given(torch, whole, saved, names, run), None, None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             saved, run, names = ctx.saved_tensors, ctx.run, ctx.names
             moved = _given_tangents(tangents, saved, names, torch)
-            second = SecondOfTensors.apply(*saved, run, names)
-            whole = torch.einsum("...tyab,...b->...tya", second, one_behind_the_other(moved, saved[0].shape[:-1]))
+            bends = second.apply(*saved, run, names)
+            whole = torch.einsum(
+                "...tyab,...b->...tya", bends, _one_behind_the_other(torch, moved, saved[0].shape[:-1])
+            )
             return tuple(torch.split(whole, [run.size(name) for name in names], -1))
 
         @staticmethod
@@ -193,6 +196,10 @@ def _autograd_functions(torch: Any) -> Any:
                 0,
             ) * len(names)
 
+    return JacobiansOfTensors
+
+
+def _pulled_of_tensors(torch: Any, second: Any, jacobians: Any) -> Any:
     class PulledOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """Weights of y (…, nt, ny) as those of some of (start, inputs, parameters), inside the core."""
 
@@ -216,14 +223,16 @@ def _autograd_functions(torch: Any) -> Any:
             *saved, weights = ctx.saved_tensors
             run, names, full = ctx.run, ctx.names, _with_lead(ctx.saved_tensors[:3])
             own = dict(zip(GROUPS, full))
-            along = one_behind_the_other([m.expand_as(own[n]) for n, m in zip(names, moved)], full[0].shape[:-1])
-            slopes = torch.cat(JacobiansOfTensors.apply(*full, run, names), -1)
+            along = _one_behind_the_other(
+                torch, [m.expand_as(own[n]) for n, m in zip(names, moved)], full[0].shape[:-1]
+            )
+            slopes = torch.cat(jacobians.apply(*full, run, names), -1)
             of_weights = torch.einsum("...tya,...a->...ty", slopes, along)
             if not any(ctx.needs_input_grad[:3]):
                 return None, None, None, of_weights, None, None
-            second = SecondOfTensors.apply(*full, run, names)
-            whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
-            parts = [_without_lead(part, like) for part, like in zip(as_given(whole, full, names, run), saved)]
+            bends = second.apply(*full, run, names)
+            whole = torch.einsum("...tyab,...ty,...b->...a", bends, weights, along)
+            parts = [_without_lead(part, like) for part, like in zip(_as_given(torch, whole, full, names, run), saved)]
             return (*parts, of_weights, None, None)
 
         @staticmethod
@@ -231,13 +240,13 @@ def _autograd_functions(torch: Any) -> Any:
             *saved, weights = ctx.saved_tensors
             run, names, full = ctx.run, ctx.names, _with_lead(ctx.saved_tensors[:3])
             moved = [m.expand_as(f) if m is not None else None for m, f in zip(tangents, full)]
-            second = SecondOfTensors.apply(*full, run, names)
-            along = one_behind_the_other(_given_tangents(moved, full, names, torch), full[0].shape[:-1])
-            whole = torch.einsum("...tyab,...ty,...b->...a", second, weights, along)
+            bends = second.apply(*full, run, names)
+            along = _one_behind_the_other(torch, _given_tangents(moved, full, names, torch), full[0].shape[:-1])
+            whole = torch.einsum("...tyab,...ty,...b->...a", bends, weights, along)
             if tangents[3] is not None:
-                slopes = torch.cat(JacobiansOfTensors.apply(*full, run, names), -1)
+                slopes = torch.cat(jacobians.apply(*full, run, names), -1)
                 whole = whole + torch.einsum("...tya,...ty->...a", slopes, tangents[3])
-            found = zip(as_given(whole, full, names, run), saved)
+            found = zip(_as_given(torch, whole, full, names, run), saved)
             return tuple(_without_lead(part, like) for part, like in found if part is not None)
 
         @staticmethod
@@ -254,6 +263,10 @@ def _autograd_functions(torch: Any) -> Any:
             ]
             return tuple(summed), (0,) * len(names)
 
+    return PulledOfTensors
+
+
+def _run_of_tensors(torch: Any, jacobians: Any, pulled: Any) -> Any:
     class RunOfTensors(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """y of (start, inputs, parameters, run), batches in front; parameters may be there once for all."""
 
@@ -274,21 +287,21 @@ def _autograd_functions(torch: Any) -> Any:
             run, saved = ctx.run, ctx.saved_tensors
             names = _varied(run, ctx.needs_input_grad)
             if names and run.stepped is not None:
-                moved = dict(zip(names, PulledOfTensors.apply(*saved, weights, run, names)))
+                moved = dict(zip(names, pulled.apply(*saved, weights, run, names)))
                 return (*(moved.get(name) for name in GROUPS), None)
             full = _with_lead(saved)
-            found = dict(zip(names, JacobiansOfTensors.apply(*full, run, names))) if names else {}
-            pulled = [
+            found = dict(zip(names, jacobians.apply(*full, run, names))) if names else {}
+            by_given = [
                 torch.einsum("...ty,...tyk->...k", weights, found[name]).reshape(own.shape) if name in found else None
                 for name, own in zip(GROUPS, full)
             ]
-            return (*(_without_lead(part, like) for part, like in zip(pulled, saved)), None)
+            return (*(_without_lead(part, like) for part, like in zip(by_given, saved)), None)
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             run, saved = ctx.run, _with_lead(ctx.saved_tensors)
             names = _varied(run, [t is not None for t in tangents[:3]])
-            found = dict(zip(names, JacobiansOfTensors.apply(*saved, run, names))) if names else {}
+            found = dict(zip(names, jacobians.apply(*saved, run, names))) if names else {}
             total = torch.zeros((*saved[0].shape[:-1], len(run.times), len(run.labels["y"]))).to(saved[0])
             for name, tangent, own in zip(GROUPS, tangents, saved):
                 if name in found:
@@ -304,6 +317,16 @@ def _autograd_functions(torch: Any) -> Any:
             return RunOfTensors.apply(*_inner_lead(_to_front(info, in_dims, (start, inputs, parameters))), run), 0
 
     return RunOfTensors
+
+
+def _as_given(torch: Any, flat: Any, saved: Any, names: tuple[str, ...], run: ArrayRun) -> list[Any]:
+    """A flat (…, size) as what was given, in the order of all arguments; None for what is not there."""
+    parts = dict(zip(names, torch.split(flat, [run.size(name) for name in names], -1)))
+    return [parts[n].reshape(own.shape) if n in parts else None for n, own in zip(GROUPS, saved)]
+
+
+def _one_behind_the_other(torch: Any, values: Any, lead: tuple[int, ...]) -> Any:
+    return torch.cat([value.reshape(*lead, -1) for value in values], -1)
 
 
 def _varied(run: ArrayRun, asked: Sequence[bool]) -> tuple[str, ...]:

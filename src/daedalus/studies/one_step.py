@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -109,45 +111,16 @@ def step(
     inputs = _inputs(system, u)
     values = np.array(parameter_values(system, dict(p or {})))
     before = _own_start(system, t, inputs, p) if x is None else _states(system, x)
-    n, nz, s = system.sizes["x"], system.sizes["z"], table.stages
+    n, s = system.sizes["x"], table.stages
     residual = _functions(system)
-    sizes = n + nz
     guess = np.concatenate([np.zeros(n), np.nan_to_num(system.start["z"])])
     stages, algebraic = np.zeros((s, n)), np.tile(guess[n:], (s, 1))
     histories = []
     times = t + np.asarray(table.c) * h
     groups = [[i] for i in range(s)] if _one_by_one(table) else [list(range(s))]
+    equations = _StageEquations(table, residual, (before, inputs, values), h, times, stages, algebraic)
     for group in groups:
-
-        def value(w: np.ndarray, group: list[int] = group) -> np.ndarray:
-            _put(w, group)
-            parts = [residual(times[i], stages[i], _point(i), algebraic[i], inputs, values) for i in group]
-            return np.concatenate([part[0].full().ravel() for part in parts])
-
-        def slopes(w: np.ndarray, group: list[int] = group) -> np.ndarray:
-            _put(w, group)
-            whole = np.zeros((len(group) * sizes, len(group) * sizes))
-            for a, i in enumerate(group):
-                _, by_rate, by_state, by_z = (
-                    part.full() for part in residual(times[i], stages[i], _point(i), algebraic[i], inputs, values)
-                )
-                rows = slice(a * sizes, (a + 1) * sizes)
-                for b, j in enumerate(group):
-                    first = b * sizes
-                    whole[rows, first : first + n] += h * table.A[i, j] * by_state
-                    if i == j:
-                        whole[rows, first : first + n] += by_rate
-                        whole[rows, first + n : first + sizes] = by_z
-            return whole
-
-        def _put(w: np.ndarray, group: list[int]) -> None:
-            for a, i in enumerate(group):
-                stages[i] = w[a * sizes : a * sizes + n]
-                algebraic[i] = w[a * sizes + n : (a + 1) * sizes]
-
-        def _point(i: int) -> np.ndarray:
-            return before + h * (table.A[i] @ stages)
-
+        value, slopes = partial(equations.value, group), partial(equations.slopes, group)
         begin = np.concatenate([np.concatenate([stages[max(i - 1, 0)], algebraic[max(i - 1, 0)]]) for i in group])
         history = newton(value, begin, slopes, tolerance=tolerance * max(1.0, float(np.linalg.norm(value(begin)))))
         histories.append(history)
@@ -159,11 +132,55 @@ def step(
                 " does not determine z of a model whose index is above one.",
                 remedy="an implicit method such as 'radau5', a shorter step, or dd.step(dd.reduce(m), ...)",
             )
-        _put(history.x, group)
+        equations.put(group, history.x)
     points = before + h * (np.asarray(table.A) @ stages)
     after = before + h * (np.asarray(table.b) @ stages)
     labels = tuple(system.labels["x"])
     return OneStep(after, stages, algebraic, points, times, tuple(histories), labels, table.name or "a tableau")
+
+
+@dataclass
+class _StageEquations:
+    """The equations of the stages of one step: 0 = F(tᵢ, Kᵢ, x + h Σ aᵢⱼ Kⱼ, zᵢ, u, p) for those of a group."""
+
+    table: Tableau
+    residual: ca.Function
+    given: tuple[np.ndarray, np.ndarray, np.ndarray]  # x before the step, u, p
+    h: float
+    times: np.ndarray
+    rates: np.ndarray  # K, (stages, n)
+    algebraic: np.ndarray  # z, (stages, nz)
+
+    def value(self, group: list[int], w: np.ndarray) -> np.ndarray:
+        """What the equations of a group leave at its unknowns (K, z), stage by stage."""
+        self.put(group, w)
+        return np.concatenate([self._at(i)[0].full().ravel() for i in group])
+
+    def slopes(self, group: list[int], w: np.ndarray) -> np.ndarray:
+        """Their derivatives by these."""
+        self.put(group, w)
+        n, size = self.rates.shape[1], self.rates.shape[1] + self.algebraic.shape[1]
+        whole = np.zeros((len(group) * size, len(group) * size))
+        for a, i in enumerate(group):
+            _, by_rate, by_state, by_z = (part.full() for part in self._at(i))
+            rows = slice(a * size, (a + 1) * size)
+            for b, j in enumerate(group):
+                first = b * size
+                whole[rows, first : first + n] += self.h * self.table.A[i, j] * by_state
+                if i == j:
+                    whole[rows, first : first + n] += by_rate
+                    whole[rows, first + n : first + size] = by_z
+        return whole
+
+    def put(self, group: list[int], w: np.ndarray) -> None:
+        """Take over the unknowns of a group."""
+        for i, own in zip(group, w.reshape(len(group), -1)):
+            self.rates[i], self.algebraic[i] = np.split(own, [self.rates.shape[1]])
+
+    def _at(self, i: int) -> Any:
+        before, u, p = self.given
+        point = before + self.h * (self.table.A[i] @ self.rates)
+        return self.residual(self.times[i], self.rates[i], point, self.algebraic[i], u, p)
 
 
 def _one_by_one(table: Tableau) -> bool:

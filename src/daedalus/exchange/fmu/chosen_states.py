@@ -159,29 +159,15 @@ def _rewritten(base: System, form: ExplicitForm, own: SelectedStates, choices: S
     left = [k for k in at_tied if k not in chosen]
     moving = [choice for choice in choices if choice.S.numel()]
 
-    def taken_out(by: Sequence[ca.SX]) -> ca.SX:
-        """W with these S."""
-        rows = [ca.SX.eye(n)[[*at_plain, *left], :]]
-        for choice, S in zip(moving, by):
-            for level in choice.levels:
-                part = ca.SX.zeros(S.shape[0], n)
-                part[:, level.tolist()] = S @ ca.diag(ca.DM(1 / base.nominal["x"][level]))
-                rows.append(part)
-        return ca.vertcat(*rows)
-
-    S = [choice.S for choice in moving]
-    W = taken_out(S)
+    S, staying = [choice.S for choice in moving], [*at_plain, *left]
+    W = _taken_out(base, staying, moving, S)
     dropped = {choice.parameter for choice in own.system.choices}
     parameters = [v for v in base.of_kind("parameter") if v.name not in dropped]
     discretes = base.of_kind("discrete")
     kept = [int(k) for v in (*parameters, *discretes) for k in base.places[v.name].positions]
     begin = _at_start(base)
-    fresh = [make_variable(f"{STATE}({base.labels['x'][k]})", "state", (), start=begin[k]) for k in left]
-    for choice in moving:
-        for name, level in zip(choice.states, choice.levels):
-            values = choice.first @ (begin[level] / base.nominal["x"][level])
-            fresh.append(make_variable(name, "state", values.shape, start=values))
-    states, modes = [*plain, *fresh], [make_variable(c.discrete, "discrete", c.S.shape, start=c.first) for c in moving]
+    states = [*plain, *_new_states(base, begin, left, moving)]
+    modes = [make_variable(c.discrete, "discrete", c.S.shape, start=c.first) for c in moving]
 
     count, size = W.shape[0], len(at_tied)
     s, z, p = ca.SX.sym("x", count), ca.SX.sym("z", size + base.sizes["z"]), ca.SX.sym("p", len(kept))
@@ -200,14 +186,11 @@ def _rewritten(base: System, form: ExplicitForm, own: SelectedStates, choices: S
     residual = ca.vertcat(xdot - put(W @ form.xdot), kept_zero, follows - s[len(at_plain) :], z[size:] - algebraic)
     rows = [EquationRow(f"equation {k + 1}", Source(f"equation {k + 1}")) for k in range(residual.numel())]
 
-    happened, count_p = consistent_resets(base, form), base.sizes["p"]
-    own_discretes = base.symbol("p")[count_p - base.discrete_count :]
+    happened = consistent_resets(base, form)
     resets = [(s + put(W @ (happened[k, :].T - x))).T for k in range(len(base.events))]
-    assigned = [ca.horzcat(base.assigned[k, :], *(ca.vec(each).T for each in S)) for k in range(len(base.events))]
-    for k, choice in enumerate(moving):
-        after = [choice.exchanged() if j == k else each for j, each in enumerate(S)]
-        resets.append(put(taken_out(after) @ x).T)
-        assigned.append(ca.horzcat(own_discretes.T, *(ca.vec(each).T for each in after)))
+    exchanged = [[c.exchanged() if j == k else each for j, each in enumerate(S)] for k, c in enumerate(moving)]
+    resets += [put(_taken_out(base, staying, moving, after) @ x).T for after in exchanged]
+    assigned = _assigned(base, S, exchanged)
     exchanges = [Event(c.event, -1, False, (*c.states, c.discrete), manner=Manner(at_start=True)) for c in moving]
 
     return base.changed(
@@ -225,6 +208,35 @@ def _rewritten(base: System, form: ExplicitForm, own: SelectedStates, choices: S
         aliases={name: own for name, own in base.aliases.items() if "xdot" not in base.place(own).letters},
         choices=(), invariants={}, invariant_rows=(), watched={}, watched_rows=(),
     )  # fmt: skip
+
+
+def _taken_out(base: System, staying: Sequence[int], moving: Sequence[Choice], by: Sequence[ca.SX]) -> ca.SX:
+    """W with these S; staying: the states that are not chosen from."""
+    n = base.sizes["x"]
+    rows = [ca.SX.eye(n)[list(staying), :]]
+    for choice, S in zip(moving, by):
+        for level in choice.levels:
+            part = ca.SX.zeros(S.shape[0], n)
+            part[:, level.tolist()] = S @ ca.diag(ca.DM(1 / base.nominal["x"][level]))
+            rows.append(part)
+    return ca.vertcat(*rows)
+
+
+def _new_states(base: System, begin: np.ndarray, left: Sequence[int], moving: Sequence[Choice]) -> list[Variable]:
+    """The states in the place of those that are chosen from, with their start."""
+    found = [make_variable(f"{STATE}({base.labels['x'][k]})", "state", (), start=begin[k]) for k in left]
+    for choice in moving:
+        for name, level in zip(choice.states, choice.levels):
+            values = choice.first @ (begin[level] / base.nominal["x"][level])
+            found.append(make_variable(name, "state", values.shape, start=values))
+    return found
+
+
+def _assigned(base: System, S: Sequence[ca.SX], exchanged: Sequence[Sequence[ca.SX]]) -> list[ca.SX]:
+    """What discrete variables become at each event, the S among them, and at each exchange."""
+    assigned = [ca.horzcat(base.assigned[k, :], *(ca.vec(each).T for each in S)) for k in range(len(base.events))]
+    own = base.symbol("p")[base.sizes["p"] - base.discrete_count :]
+    return assigned + [ca.horzcat(own.T, *(ca.vec(each).T for each in after)) for after in exchanged]
 
 
 def _algebraic(base: System, variable: Variable, begin: np.ndarray) -> Variable:

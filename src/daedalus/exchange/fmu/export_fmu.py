@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import casadi as ca
@@ -290,23 +291,12 @@ def _variables(
         for letter, k in zip(place.letters, place.positions):
             units[letter][int(k)] = units[letter][int(k)] or place.unit
     chosen, limits = {label for name in outputs for label in _labels_of(system, name)}, _limits(system)
-    symbols = {letter: system.symbol(letter) for letter in ("x", "u", "p")}
     found: list[FmuVariable] = [FmuVariable("time", 0, "independent", "continuous")]
     n, nz = sizes["x"], sizes["z"]
     labels_y = [label for name in system.outputs for label in _labels_of(system, name)]
     first_u = 2 + 2 * n + nz + len(labels_y)
 
-    def depends(expression: ca.SX) -> list[tuple[int, ...]]:
-        """The indices (from 1) of the states and inputs that each row depends on."""
-        by_x, by_u = (ca.jacobian(expression, symbols[letter]).sparsity() for letter in ("x", "u"))
-        by_w = set(ca.jacobian(expression, unknowns.symbols).sparsity().get_triplet()[0])
-        # What is solved by iteration may depend on all states and inputs.
-        all_of_them = [*range(2, 2 + n), *range(first_u, first_u + sizes["u"])]
-        rows: list[list[int]] = [list(all_of_them) if k in by_w else [] for k in range(expression.numel())]
-        for pattern, first in ((by_x, 2), (by_u, first_u)):
-            for row, column in zip(*pattern.get_triplet()):
-                rows[row].append(first + column)
-        return [tuple(sorted(set(row))) for row in rows]
+    depends = partial(_dependence, system, unknowns, first_u)
 
     def kind(label: str) -> str:
         return "output" if label in chosen else "local"
@@ -345,6 +335,20 @@ def _variables(
         found.append(FmuVariable(label, reference, "local", "continuous", depends=row, is_guard=True))
     found = with_aliases(system, found, _written_outputs(system, labels_y))
     return [_limited(variable, limits) for variable in found]
+
+
+def _dependence(system: System, unknowns: IteratedUnknowns, first_u: int, expression: ca.SX) -> list[tuple[int, ...]]:
+    """The indices (from 1) of the states and inputs that each row depends on; first_u: that of the first input."""
+    n = system.sizes["x"]
+    by_x, by_u = (ca.jacobian(expression, system.symbol(letter)).sparsity() for letter in ("x", "u"))
+    by_w = set(ca.jacobian(expression, unknowns.symbols).sparsity().get_triplet()[0])
+    # What is solved by iteration may depend on all states and inputs.
+    all_of_them = [*range(2, 2 + n), *range(first_u, first_u + system.sizes["u"])]
+    rows: list[list[int]] = [list(all_of_them) if k in by_w else [] for k in range(expression.numel())]
+    for pattern, first in ((by_x, 2), (by_u, first_u)):
+        for row, column in zip(*pattern.get_triplet()):
+            rows[row].append(first + column)
+    return [tuple(sorted(set(row))) for row in rows]
 
 
 def _written_outputs(system: System, labels: list[str]) -> dict[str, ca.SX]:

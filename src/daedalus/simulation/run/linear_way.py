@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus import _core
 from daedalus.errors import InputError
+from daedalus.integrators.methods import METHODS
 from daedalus.model.system.system import System
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.plant.plant import Plant
 
 LINEAR = ("auto", "dense", "sparse", "krylov", "matrix_free")
 # Those that iterate: with the nonzeros of the matrix, and with products J v by compiled code.
@@ -175,3 +179,29 @@ class GivenPreconditioner:
                 because="f(J, gamma) returns a function solve(r) that approximates (M - gamma J)^-1 r for vectors r.",
                 remedy='preconditioner="ilu", or test your function with a matrix first',
             ) from error
+
+
+def core_with_linear_way(
+    core: Any, plant: Plant, linear: LinearWay, unknowns: int, method: str, has_fixed_step: bool
+) -> tuple[Any, LinearWay, GivenPreconditioner | None]:
+    """The core's model with the way its linear systems are solved, that way as chosen, and a given preconditioner."""
+    may_choose = linear.form == "auto" and unknowns >= MAY_ITERATE
+    if not isinstance(core, _core.ImplicitModel) or (linear.form == "auto" and not may_choose):
+        return core, linear, None
+    given, cells = None, np.zeros(0, np.int32)
+    if isinstance(plant, ImplicitPlant):
+        cells = cells_of(plant.system)
+        linear = chosen_preconditioner(linear, cells, plant.patterns[1])
+    wish: Any = "amg" if may_choose else linear.preconditioner
+    if callable(wish) and isinstance(plant, ImplicitPlant):
+        wish = given = GivenPreconditioner(wish, plant.patterns[1])
+    is_direct = method in METHODS and METHODS[method].family == "rosenbrock"
+    matrix_free = linear.form == "matrix_free"
+    form: Any = "best" if may_choose else "krylov" if matrix_free else linear.form
+    product = plant.product.core if matrix_free and isinstance(plant, ImplicitPlant) else None
+    # Fixed steps are solved to rounding, and multipliers of higher index are divided by powers of the step.
+    deep = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
+    exact = is_direct or has_fixed_step or deep
+    correction = 0.0 if exact else CORRECTION if method == "bdf" else CORRECTION_OF_STAGES
+    accuracy = DIRECT if is_direct else CORRECTED
+    return core.with_linear(form, wish, accuracy, cells.tolist(), product, correction), linear, given

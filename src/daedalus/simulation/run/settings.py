@@ -41,15 +41,9 @@ from daedalus.simulation.result.records_of_methods import (
 )
 from daedalus.simulation.run.linear_way import (
     AUTO,
-    CORRECTED,
-    CORRECTION,
-    CORRECTION_OF_STAGES,
-    DIRECT,
-    MAY_ITERATE,
     GivenPreconditioner,
     LinearWay,
-    cells_of,
-    chosen_preconditioner,
+    core_with_linear_way,
 )
 from daedalus.simulation.run.method_choice import implicit_cost
 from daedalus.simulation.run.request import Request, checked_numbers
@@ -263,26 +257,9 @@ def _checked(
         notes += more
     chosen = (core_method, choice.name, reason_of(method, choice.name, rtol, numbers["step"]))
     core = _core_model(core_plant, choice.name)
-    given = None
-    may_choose = linear.form == "auto" and system.sizes["x"] + system.sizes["z"] >= MAY_ITERATE
-    if isinstance(core, _core.ImplicitModel) and (linear.form != "auto" or may_choose):
-        cells = np.zeros(0, np.int32)
-        if isinstance(core_plant, ImplicitPlant):
-            cells = cells_of(core_plant.system)
-            linear = chosen_preconditioner(linear, cells, core_plant.patterns[1])
-        wish: Any = "amg" if may_choose else linear.preconditioner
-        if callable(wish) and isinstance(core_plant, ImplicitPlant):
-            wish = given = GivenPreconditioner(wish, core_plant.patterns[1])
-        is_direct = choice.name in METHODS and METHODS[choice.name].family == "rosenbrock"
-        accuracy = DIRECT if is_direct else CORRECTED
-        matrix_free = linear.form == "matrix_free"
-        form: Any = "best" if may_choose else "krylov" if matrix_free else linear.form
-        product = core_plant.product.core if matrix_free and isinstance(core_plant, ImplicitPlant) else None
-        # Fixed steps are solved to rounding, and multipliers of higher index are divided by powers of the step.
-        deep = isinstance(core_plant, ImplicitPlant) and core_plant.index.largest > 1
-        exact = is_direct or numbers["step"] is not None or deep
-        correction = 0.0 if exact else CORRECTION if choice.name == "bdf" else CORRECTION_OF_STAGES
-        core = core.with_linear(form, wish, accuracy, cells.tolist(), product, correction)
+    core, linear, given = core_with_linear_way(
+        core, core_plant, linear, system.sizes["x"] + system.sizes["z"], choice.name, numbers["step"] is not None
+    )
     ends = numbers["max_steps"], numbers["time_limit"]
     return Settings(
         plant, core, *chosen, rtol, *ends, call, core_plant, switches, notes, restart=restart, contacts=contacts,

@@ -91,27 +91,8 @@ class ContactStepper(ContactProblem):
         self._set_joints(t + h, free, False, seen)
         single = self._single_in_step(t, x, middle, twists, h, seen, (located, moment))
         info = world.contacts()
-        bounds = np.zeros(count)
-        closed = np.ones(count, dtype=bool)
-        if count:
-            gap = info[:, 0]
-            at_start, speed = self._at_start(x, before, h, limit, info)
-            # What is closed at the start is judged by its gap there: that in the middle has the bend of the way in it.
-            near = np.where(at_start <= NEAR * self.lengths.size, np.minimum(gap, np.maximum(at_start, 0.0)), gap)
-            bounds = -2.0 * np.maximum(near - self.lengths.touch, 0.0) / h
-            if located:
-                slow = (at_start <= NEAR * self.lengths.size) & (speed > -self.lengths.slow)
-                closed = (at_start <= self.lengths.touch) | slow
-                goes_on = self._goes_on(info, at_start, speed, self.taken if moment else h)
-                closed |= goes_on
-                bounds[~closed] = -np.inf
-                if moment:
-                    bounds[goes_on] = speed[goes_on]
-            else:
-                laws = bodies.laws[info[:, 1].astype(int)]
-                ahead = gap + 0.5 * h * world.velocities(twists)[:, 0]
-                bouncing = (speed < -self.lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
-                bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
+        at_start, speed = self._at_start(x, before, h, limit, info) if count else (np.zeros(0), np.zeros(0))
+        bounds, closed = self._bounds(info, at_start, speed, twists, h, located, moment)
         after = self._solve(twists, bounds, effort=BRIEF if moment else None)
         if single is not None and single.slipped(world):
             self._set_joints(t + h, free, False, seen)
@@ -152,6 +133,35 @@ class ContactStepper(ContactProblem):
         new = seen.with_twists(seen.moved(middle, after, 0.5 * h, free), after)
         self._last = h
         return Stepped(new, strike, end_gap, forces, modes)
+
+    def _bounds(
+        self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, twists: np.ndarray, h: float,
+        located: bool, moment: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """How fast each contact may close in a step, and which of them take part in it.
+
+        at_start, speed: gaps at its beginning, and their rates. twists: those without forces of contacts.
+        """
+        if not len(info):
+            return np.zeros(0), np.ones(0, dtype=bool)
+        lengths, gap = self.lengths, info[:, 0]
+        # What is closed at the start is judged by its gap there: that in the middle has the bend of the way in it.
+        near = np.where(at_start <= NEAR * lengths.size, np.minimum(gap, np.maximum(at_start, 0.0)), gap)
+        bounds, closed = -2.0 * np.maximum(near - lengths.touch, 0.0) / h, np.ones(len(info), dtype=bool)
+        if located:
+            slow = (at_start <= NEAR * lengths.size) & (speed > -lengths.slow)
+            closed = (at_start <= lengths.touch) | slow
+            goes_on = self._goes_on(info, at_start, speed, self.taken if moment else h)
+            closed |= goes_on
+            bounds[~closed] = -np.inf
+            if moment:
+                bounds[goes_on] = speed[goes_on]
+            return bounds, closed
+        laws = self.bodies.laws[info[:, 1].astype(int)]
+        ahead = gap + 0.5 * h * self.bodies.world.velocities(twists)[:, 0]
+        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
+        bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
+        return bounds, closed
 
     def _single_in_step(
         self, t: float, x: np.ndarray, middle: np.ndarray, free: np.ndarray, h: float, seen: BodyRows | SeenTree,
@@ -291,18 +301,10 @@ class ContactStepper(ContactProblem):
             return own if at is None else np.concatenate([own, at.rates(twists)[closed]])
 
         speed = speeds()
-        goes_on = np.zeros(len(speed), dtype=bool)
-        goes_on[:count] = self._goes_on(info, info[:, 0], speed[:count], self.taken)
-        goes_on[count:] = [int(k) in self.stops for k in closed]
-        goes_on &= speed > -NEAR_SPEED * self.lengths.pull * self.taken
-        if np.where(goes_on, 0.0, speed).min(initial=0.0) >= -self.lengths.slow:
+        if not self._strikes(info, speed, closed):
             return None
         self._set_joints(t, x, False, seen)
-        restitution = bodies.laws[info[:, 1].astype(int), 1]
-        pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
-        if at is not None:
-            restitution = np.concatenate([restitution, at.restitution[closed]])
-            pair = np.concatenate([pair, len(pair) + np.arange(len(closed))])
+        restitution, pair = self._restitution(info, at, closed)
         total, pairs = np.zeros(len(self.parameters)), set[tuple[int, int, int]]()
         impulse = np.zeros(0 if at is None else len(at.gap))
         self.struck = set()
@@ -344,6 +346,25 @@ class ContactStepper(ContactProblem):
         if at is not None:
             x = x + at.states @ impulse
         return seen.with_twists(x, twists), total, pairs
+
+    def _strikes(self, info: np.ndarray, speed: np.ndarray, closed: np.ndarray) -> bool:
+        """Whether anything approaches that did not push in the step before; closed: stops behind the contacts."""
+        goes_on, count = np.zeros(len(speed), dtype=bool), len(info)
+        goes_on[:count] = self._goes_on(info, info[:, 0], speed[:count], self.taken)
+        goes_on[count:] = [int(k) in self.stops for k in closed]
+        goes_on &= speed > -NEAR_SPEED * self.lengths.pull * self.taken
+        return bool(np.where(goes_on, 0.0, speed).min(initial=0.0) < -self.lengths.slow)
+
+    def _restitution(
+        self, info: np.ndarray, at: LawsAtPlace | None, closed: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """That of each contact and each closed stop, and which pair of bodies it belongs to: stops have their own."""
+        restitution = self.bodies.laws[info[:, 1].astype(int), 1]
+        pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
+        if at is None:
+            return restitution, pair
+        pair = np.concatenate([pair, len(pair) + np.arange(len(closed))])
+        return np.concatenate([restitution, at.restitution[closed]]), pair
 
     def _closed_stops(self, at: LawsAtPlace) -> np.ndarray:
         """The stops whose gap counts as closed."""
