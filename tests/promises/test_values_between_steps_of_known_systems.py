@@ -31,9 +31,6 @@ FROM_ROWS = {
     *(("emep", method) for method in ("auto", *METHODS) if method not in ("rodas4", "bdf")),
     *((name, "cash_karp") for name in ("andrews", "rod_chain", "four_bar_windows")),
 }
-# Forces of the wheelset are of index 2, whose conditions the steps alone know, so that no reduced equations mend them:
-# nothing between steps is worse than the worst row (15 tolerances; rows 1800).
-DEEP = {("wheelset", method): ("force",) for method in ("radau5", "radau9")}
 # In the minute behind the start and each sunset of emep, estimates of rodas4, filtered twice, do not see components
 # that have settled: a row 0.6 ms behind the start is off by 6800 tolerances, and 55 were measured between later ones.
 # The polynomial of bdf has rows before the step, which are off by 27 to 31 tolerances there: 24 between them.
@@ -66,12 +63,12 @@ def test_values_between_steps_are_as_good_as_the_steps(name, method):
         known.model, known.span, start=known.start, inputs=known.inputs, method=method, rtol=RTOL, atol=ATOL
     )
     assert tr.success
-    deep, poles = DEEP.get((name, method), ()), (name, method) in POLES
+    poles = (name, method) in POLES
     if (name, method) in FROM_ROWS:
-        excess, where = worst_from_rows(known, fine, tr, RTOL, ATOL, left_out=deep, poles=poles)
+        excess, where = worst_from_rows(known, fine, tr, RTOL, ATOL, poles=poles)
         assert excess < MOST, where
-    if (name, method) not in FROM_ROWS or deep:
-        excess, where = worst_between(fine, tr, RTOL, ATOL, among_rows=deep, poles=poles)
+    else:
+        excess, where = worst_between(fine, tr, RTOL, ATOL, poles=poles)
         assert excess < MOST_OF.get((name, method), MOST), where
 
 

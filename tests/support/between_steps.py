@@ -29,13 +29,12 @@ def fine_run(name):
     return known, dd.simulate(known.model, known.span, method="radau9", **call)
 
 
-def worst_between(fine, tr, rtol, atol, seed=2, among_rows=(), poles=False):
+def worst_between(fine, tr, rtol, atol, seed=2, poles=False):
     """(excess, name): the most by which a value between steps is worse than the steps it lies between, in tolerances.
 
     Errors of both ends, which pile up along a run, are no matter of what lies between them, and are taken off. The size
-    of a value is the largest that it has in its step, which is what steps are controlled by. among_rows: variables of
-    which the errors of all rows are taken off, as these are large and change quickly. poles: algebraic
-    variables are not looked at where one of them is beside a pole.
+    of a value is the largest that it has in its step, which is what steps are controlled by. poles: algebraic variables
+    are not looked at where one of them is beside a pole.
     """
     inner = inner_rows(fine, seed)
     if not len(inner):
@@ -52,20 +51,19 @@ def worst_between(fine, tr, rtol, atol, seed=2, among_rows=(), poles=False):
         got = np.asarray(asked[key]).reshape(len(inner), -1)
         at_rows, of_rows = (np.asarray(part[key]).reshape(len(rows), -1) for part in (tr, exact_rows))
         size = np.maximum(np.abs(exact), np.abs(of_rows)[ends].max(axis=1))
-        off = np.abs(at_rows - of_rows)
-        off = off.max(axis=0) if key in among_rows else off[ends].max(axis=1)
+        off = np.abs(at_rows - of_rows)[ends].max(axis=1)
         beyond = (np.abs(got - exact) - off) / (rtol * size + atol)
         beyond = beyond if variable.kind == "state" else beyond[counts]
         worst = max(worst, (float(beyond.max()), key))
     return worst
 
 
-def worst_from_rows(known, fine, tr, rtol, atol, seed=2, left_out=(), poles=False):
+def worst_from_rows(known, fine, tr, rtol, atol, seed=2, poles=False):
     """(excess, name): the most by which a value is off the motion that begins in the row before it, in tolerances.
 
     What earlier steps have left is part of that motion, which a much finer run follows to the end of the step; what the
     step itself is off by there is taken off. This is what lies between two rows and nothing else, also where errors of
-    rows change from one to the next. Fewer times are looked at: each is a run. left_out: variables that do not count.
+    rows change from one to the next. Fewer times are looked at: each is a run.
     """
     inner = np.sort(np.random.default_rng(seed).permutation(inner_rows(fine, seed))[:MOST_STEPS])
     if poles:
@@ -81,7 +79,7 @@ def worst_from_rows(known, fine, tr, rtol, atol, seed=2, left_out=(), poles=Fals
         if not exact.success:  # below rounding, where equations of its size are solved
             exact = dd.simulate(known.model, span, rtol=FINER * rtol, atol=FINER * atol, **call)
         assert exact.success, exact.stop_reason
-        for key in (v.name for v in tr.system.variables if v.kind in ("state", "algebraic") and v.name not in left_out):
+        for key in (v.name for v in tr.system.variables if v.kind in ("state", "algebraic")):
             at_t, at_end = np.asarray(exact[key]).reshape(2, -1)
             size = np.maximum(np.maximum(np.abs(at_t), np.abs(at_end)), np.abs(np.ravel(begin[key])))
             off = np.abs(np.ravel(np.asarray(tr[key])[k]) - at_end)

@@ -165,8 +165,9 @@ class PreparedRun:
         """Move the rows of save_at onto what the model keeps, as `dd.simulate` does."""
         drive = self._road.drive if u is None else self._road.drive._replace(constants=np.asarray(u, dtype=float))
         held = self._p if p is None else np.asarray(p, dtype=float)
-        request = self._road.request
-        keep_between_steps(self._plant, drive, held, run, request.rtol, request.step is not None)
+        request, switches = self._road.request, self._road.settings.switches
+        conditions = () if switches is None else switches.conditions
+        keep_between_steps(self._plant, drive, held, run, request.rtol, request.step is not None, conditions)
 
     def trajectory(
         self, x0: np.ndarray | None = None, u: np.ndarray | None = None, p: np.ndarray | None = None

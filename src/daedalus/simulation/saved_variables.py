@@ -22,8 +22,9 @@ from daedalus.model.system.plain_record import PlainRecord
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataset
+from daedalus.simulation.result.outcome import COUNTED
 from daedalus.simulation.result.rebuilt_run import SavedArrays, run_of
-from daedalus.simulation.result.recorded_run import COUNTED, EventRecord
+from daedalus.simulation.result.recorded_run import EventRecord
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.saved_run import described_run
 from daedalus.simulation.result.sealed_record import save_sealed

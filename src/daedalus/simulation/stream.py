@@ -13,7 +13,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
-from daedalus.simulation.result.recorded_run import Work
+from daedalus.simulation.result.outcome import Work
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.request import read_save_at, read_saved_names, read_span
 from daedalus.simulation.simulate import simulate

@@ -22,7 +22,7 @@ def pendulum():
 def test_index_3_between_the_steps(method):
     tr = dd.simulate(pendulum(), 2.0, method=method)
     plain, on = tr.at(TIMES), tr.at(TIMES, project=True)
-    assert np.abs(np.sum(plain["q"] ** 2, axis=1) - 1).max() > 1e-10
+    assert np.abs(np.sum(plain["q"] ** 2, axis=1) - 1).max() > 1e-12
     q, v = on["q"], on["q_dot"]
     assert np.abs(np.sum(q**2, axis=1) - 1).max() < 2e-15
     assert np.abs(np.sum(q * v, axis=1)).max() < 1e-14

@@ -1,7 +1,5 @@
 """States between the steps at index 2 and 3, mended by the reduced equations."""
 
-from functools import partial
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -9,13 +7,11 @@ import pytest
 import daedalus as dd
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.between.mended_states import mended_states, with_room
-from daedalus.simulation.result.held_values import held_parameters
 
 
 def mended(tr, dense):
     """The coefficients of a dense output of a run, mended."""
-    p = partial(held_parameters, tr._parameters, tr._held_values)
-    return mended_states(tr._plant, tr._drive, p, dense).coefficients
+    return mended_states(tr._plant, tr._deep_values, dense).coefficients
 
 
 def bulged(coefficients, columns, size):

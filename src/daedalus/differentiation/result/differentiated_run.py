@@ -21,7 +21,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import reached
 from daedalus.simulation.result.event_records import named_events
-from daedalus.simulation.result.recorded_run import Outcome
+from daedalus.simulation.result.outcome import Outcome
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.trajectory import Trajectory
 

@@ -29,7 +29,7 @@ from daedalus.integrators.tableaux.core_tableau import core_tableau
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import ENDINGS, Ending
-from daedalus.simulation.result.recorded_run import Work
+from daedalus.simulation.result.outcome import Work
 from daedalus.simulation.run.settings import Settings
 
 # The last correction of z is below a thousandth of this, and Newton's method is quadratic.

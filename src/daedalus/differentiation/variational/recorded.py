@@ -15,7 +15,7 @@ from daedalus.differentiation.variational.finished import check_finished
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import ENDINGS, Ending
-from daedalus.simulation.result.recorded_run import Work
+from daedalus.simulation.result.outcome import Work
 
 
 @dataclass(frozen=True, eq=False)

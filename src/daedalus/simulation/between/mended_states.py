@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from daedalus.simulation.between.deep_values import DeepValues
 from daedalus.simulation.between.dense import Dense
-from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.solved_plant import solved_plant
 
 # The second iteration moves a state by at most this part of what the first one did.
 CONVERGES = 0.5
@@ -31,15 +30,8 @@ FEWEST_POINTS = 4
 ROOM = 2_000_000
 
 
-def mended_states(
-    plant: Plant,
-    drive: Drive,
-    p: Callable[[np.ndarray], np.ndarray],
-    dense: Dense,
-) -> Dense:
-    """A dense output with its states mended where there is a way to.
-
-    p: parameters at some times, (times, np).
+def mended_states(plant: Plant, deep: DeepValues | None, dense: Dense) -> Dense:
+    """A dense output with its states mended where there is a way to: by `deep_values` of the run.
 
     Example
     -------
@@ -54,25 +46,28 @@ def mended_states(
     True
     """
     starts, ends, given = dense
-    found = with_room(given)
-    solved = solved_plant(plant) if len(starts) and plant.deep_columns.any() else None
-    if solved is None:
+    if deep is None or not len(starts):
         return dense
-    points = found.shape[1] - 1
-    own, rates = plant.row_parts["x"], plant.row_parts["xdot"]
+    found = with_room(given)
+    points, states = found.shape[1] - 1, deep.reduced.states
+    # States that the reduction made of algebraic variables have no column of x'.
+    own, rates = plant.system.sizes["x"], plant.row_parts["xdot"].start
+    rated = np.flatnonzero(states < own)
     for some in _parts(np.flatnonzero(starts != ends), points * found.shape[2]):
         begins, lengths = starts[some], ends[some] - starts[some]
+        part = (np.polynomial.legendre.leggauss(points)[0] + 1) / 2
+        times = (begins[:, None] + lengths[:, None] * part).ravel()
+        rows = np.vander(part, points + 1, increasing=True) @ found[some]
 
-        def slopes(part: np.ndarray, x: np.ndarray, begins: np.ndarray = begins, h: np.ndarray = lengths) -> np.ndarray:
-            times = (begins[:, None] + h[:, None] * part).ravel()
-            rows = np.ascontiguousarray(x.reshape(len(times), -1))
-            values: np.ndarray = solved.rhs.core.evaluate_many(times[:, None], rows, drive.at(times), p(times))[0]
-            return values.reshape(x.shape)
+        def slopes(x: np.ndarray, times: np.ndarray = times, rows: np.ndarray = rows) -> np.ndarray:
+            rows[:, :, states] = x
+            return deep.rates(times, rows.reshape(len(times), -1)).reshape(x.shape)
 
-        states = _mended(found[some, :, own], lengths, slopes)
-        found[some, :, own] = states
-        found[some, :-1, rates] = states[:, 1:] * (np.arange(1, points + 1)[:, None] / lengths[:, None, None])
-        found[some, -1, rates] = 0.0
+        mended = _mended(found[np.ix_(some, np.arange(points + 1), states)], lengths, part, slopes)
+        found[np.ix_(some, np.arange(points + 1), states)] = mended
+        moving = mended[:, 1:, rated] * (np.arange(1, points + 1)[:, None] / lengths[:, None, None])
+        found[np.ix_(some, np.arange(points), rates + states[rated])] = moving
+        found[np.ix_(some, [points], rates + states[rated])] = 0.0
     return Dense(starts, ends, found)
 
 
@@ -92,8 +87,8 @@ def with_room(coefficients: np.ndarray) -> np.ndarray:
 class Mending:
     """A dense output whose steps are mended where and when they are asked for."""
 
-    def __init__(self, plant: Plant, drive: Drive, p: Callable[[np.ndarray], np.ndarray], dense: Dense) -> None:
-        self._plant, self._drive, self._p = plant, drive, p
+    def __init__(self, plant: Plant, deep: DeepValues | None, dense: Dense) -> None:
+        self._plant, self._deep = plant, deep
         self.dense = Dense(dense.starts, dense.ends, with_room(dense.coefficients))
         self._left = np.ones(len(dense.starts), dtype=bool)
 
@@ -106,7 +101,7 @@ class Mending:
         some = around[self._left[around]]
         if len(some):
             part = Dense(starts[some], ends[some], coefficients[some])
-            coefficients[some] = mended_states(self._plant, self._drive, self._p, part).coefficients
+            coefficients[some] = mended_states(self._plant, self._deep, part).coefficients
             self._left[some] = False
 
     def everywhere(self) -> None:
@@ -120,17 +115,18 @@ def _parts(places: np.ndarray, each: int) -> Iterator[np.ndarray]:
     return (places[k : k + count] for k in range(0, len(places), count))
 
 
-def _mended(x: np.ndarray, lengths: np.ndarray, slopes: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Polynomials (pieces, degree + 1, n) behind two iterations, where these converge."""
-    points = x.shape[1] - 1
-    part = (np.polynomial.legendre.leggauss(points)[0] + 1) / 2
+def _mended(
+    x: np.ndarray, lengths: np.ndarray, part: np.ndarray, slopes: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Polynomials (pieces, degree + 1, n) behind two iterations, where these converge; slopes: f at the points."""
+    points = len(part)
     powers = np.vander(part, points + 1, increasing=True)
     # From values of f at the points to the powers of its integral.
     integral = np.linalg.inv(powers[:, :points]) / np.arange(1, points + 1)[:, None]
     begin, end = x[:, :1], x.sum(axis=1)
 
     def once(values: np.ndarray) -> np.ndarray:
-        found = np.concatenate([begin, lengths[:, None, None] * (integral @ slopes(part, values))], axis=1)
+        found = np.concatenate([begin, lengths[:, None, None] * (integral @ slopes(values))], axis=1)
         found[:, 1] += end - found.sum(axis=1)
         return found
 

@@ -8,31 +8,32 @@ Hidden constraints hold to the tolerance there; `at(t, project=True)` has them t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from daedalus.simulation.between.consistent_rows import moved_by, solved_rows
+from daedalus.simulation.between.deep_values import DeepValues, deep_values
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.between.mended_states import mended_states
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.result.held_values import HeldValues, held_parameters
+from daedalus.simulation.result.held_values import HeldModes, HeldValues, held_parameters
 
 # Errors between steps are those of the steps, a few tolerances.
 FARTHEST = 10.0
 
 
 def keep_between_steps(
-    plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float, fixed_step: bool = False
-) -> None:
+    plant: Plant, drive: Drive, p: np.ndarray, run: Any, rtol: float, fixed_step: bool = False,
+    conditions: tuple[str, ...] = (),
+) -> None:  # fmt: skip
     """Write into a core run its rows of save_at as the model keeps them; rows at steps are kept already.
 
     A row that would be moved by much more than rtol stays as it is: at a dead centre constraints do not say where it
-    belongs, and the dense output does, to the tolerance.
+    belongs, and the dense output does, to the tolerance. conditions: those of the equations whose modes the run kept.
 
     Example
     -------
@@ -53,20 +54,19 @@ def keep_between_steps(
         held = HeldValues.of_run(run, count, False) if (count := plant.system.discrete_count) else None
         p_at = partial(held_parameters, np.asarray(p, dtype=float), held)
         rows = run.x[between]
-        if plant.deep_columns.any() and not fixed_step:
-            rows = _mended(plant, drive, p_at, run, times, rows)
+        if isinstance(plant, ImplicitPlant) and plant.deep_by_index.any() and not fixed_step:
+            modes, ends = HeldModes.of_run(run, conditions), (float(run.t[0]), float(run.t[-1]))
+            rows = _mended(plant, deep_values(plant, drive, p_at, modes, ends), run, times, rows)
         run.x[between] = _kept(plant, drive, p_at(times), times, rows, rtol, step)
 
 
-def _mended(
-    plant: Plant, drive: Drive, p_at: Callable[[np.ndarray], np.ndarray], run: Any, times: np.ndarray, rows: np.ndarray
-) -> np.ndarray:
+def _mended(plant: Plant, deep: DeepValues | None, run: Any, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The rows with the states of the mended dense output, of which only the steps around them are mended."""
     dense = Dense(*run.dense())
-    if not len(dense.starts):
+    if deep is None or not len(dense.starts):
         return rows
     some = dense.steps_around(times)
-    return mended_states(plant, drive, p_at, Dense(*(part[some] for part in dense))).at(times)
+    return mended_states(plant, deep, Dense(*(part[some] for part in dense))).at(times)
 
 
 def _kept(

@@ -30,7 +30,7 @@ from daedalus.simulation.multistep.past_values import (
 )
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
-from daedalus.simulation.result.recorded_run import COUNTED, Outcome, Work
+from daedalus.simulation.result.outcome import COUNTED, Outcome, Work
 from daedalus.simulation.result.records_of_methods import StartedUp
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin

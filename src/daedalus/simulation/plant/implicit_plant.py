@@ -55,10 +55,16 @@ class ImplicitPlant(Plant):
 
         Behind a condition rows know their mode, which the states alone need not tell; of such models none.
         """
+        deep, system = self.deep_by_index, self.system
+        if deep.any() and (switches_of(system) is not None or system.guards.numel() > len(system.events)):
+            return np.zeros(self.width, dtype=bool)
+        return deep
+
+    @cached_property
+    def deep_by_index(self) -> np.ndarray:
+        """The same, also where a run has to tell in which mode they follow from the states."""
         deep, system = np.zeros(self.width, dtype=bool), self.system
         if self.index.largest < 2 or system.choices or system.delayed:
-            return deep
-        if switches_of(system) is not None or system.guards.numel() > len(system.events):
             return deep
         index, n = np.asarray(self.index.index), system.sizes["x"]
         deep[self.row_parts["z"]] = index[n:] > 1

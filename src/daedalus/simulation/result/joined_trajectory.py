@@ -16,7 +16,8 @@ import numpy as np
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.recorded_run import EventRecord, Outcome, Work
+from daedalus.simulation.result.outcome import Outcome, Work
+from daedalus.simulation.result.recorded_run import EventRecord
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits, GrowingModeMet, LongOscillation
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed

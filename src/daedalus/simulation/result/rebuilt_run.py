@@ -22,7 +22,7 @@ from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
 from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import COUNTED, Outcome, Work
+from daedalus.simulation.result.outcome import COUNTED, Outcome, Work
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.trajectory import Trajectory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self, overload
 
@@ -15,6 +15,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_times
 from daedalus.model.switching.schedule import same_instant
 from daedalus.simulation.between.consistent_rows import at_fixed_steps, consistent_rows, moved_by
+from daedalus.simulation.between.deep_values import DeepValues, deep_values
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.between.mended_states import Mending
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -22,39 +23,15 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.beside_jumps import NEXT_TO, BesideJumps, neighbours_of_jumps, points_beside_steps
 from daedalus.simulation.result.ending import ENDINGS, Ending, Stop
-from daedalus.simulation.result.event_records import ContactChange, TurnedCondition, named_events
+from daedalus.simulation.result.event_records import named_events
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues, held_parameters
+from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
 
-COUNTED = 3  # numbers that the core counts of a step
 # A row of an event that differs by less than this from the dense output beside it is its limit.
 SAME_ROW = 1e-9
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a run cost: counts are exact and the same on every machine, seconds are not.
-
-    linear: how the linear systems of implicit steps were solved; empty where there were none.
-    """
-
-    steps: int = 0
-    rejected: int = 0
-    rhs: int = 0
-    jacobians: int = 0
-    factorisations: int = 0
-    newton: int = 0
-    seconds: float = 0.0
-    linear: str = ""
-
-    def __add__(self, other: Work) -> Work:
-        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
-        return Work(**counts, linear=other.linear or self.linear)
-
-
-COUNTS = tuple(name for name in Work.__dataclass_fields__ if name != "linear")
 
 
 @dataclass(frozen=True)
@@ -65,26 +42,6 @@ class EventRecord:
     time: float
     before: Samples
     after: Samples
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended and what happened on its way, in plain data."""
-
-    stop: Stop
-    method: str
-    work: Work
-    records: tuple[Record, ...] = ()
-    # (index of the event, time, x before, x after)
-    events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
-    contacts: tuple[ContactChange, ...] = ()  # between bodies
-    turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
-    surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
-    rests: bool = False  # on them, where slopes are infinite
-    done_at_start: frozenset[str] = frozenset()  # events and clocks that had happened when it began
-    # of each step: refused attempts and Newton's iterations since the start, its order; its ends where dense has more
-    step_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, COUNTED)))
-    step_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 class RecordedRun(Samples):
@@ -154,6 +111,7 @@ class RecordedRun(Samples):
         base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
         made = type(self)(*base, self._kept_modes)
         made.has_given_times, made.keeps_steps = self.has_given_times, self.keeps_steps
+        made._mending = self._mending if source is self._source else None
         return made
 
     @cached_property
@@ -359,11 +317,33 @@ class RecordedRun(Samples):
             # The core run goes; its samples stay.
             self._times, self._x, self._kept_modes = self._times, self._x, self._held_modes
             self._source = Dense(*self._source.dense())
-            if self._plant.deep_columns.any() and self._renews:
-                p = partial(held_parameters, self._parameters, self._held_values)
-                self._mending = Mending(self._plant, self._drive, p, self._source)
+            if (deep := self._deep_values) is not None:
+                self._mending = Mending(self._plant, deep, self._source)
                 self._source = self._mending.dense
         return self._source
+
+    @cached_property
+    def _deep_values(self) -> DeepValues | None:
+        """What gives z and x' of a higher index from the states; None where they are those of the steps."""
+        plant = self._plant
+        if not (isinstance(plant, ImplicitPlant) and plant.deep_by_index.any() and self._renews):
+            return None
+        p = partial(held_parameters, self._parameters, self._held_values)
+        ends = (float(self._times[0]), float(self._times[-1])) if len(self._times) else (0.0, 0.0)
+        return deep_values(plant, self._drive, p, self._held_modes, ends)
+
+    @property
+    def _needs_modes(self) -> bool:
+        """Whether z and x' of a higher index follow from the states in a mode that the run alone knows."""
+        return not self._plant.deep_columns.any() and self._deep_values is not None
+
+    @cached_property
+    def _renewed(self) -> np.ndarray:
+        return self._x if self._deep_values is None else self._deep_values.renewed(self._times, self._x)
+
+    @property
+    def _own_rows(self) -> np.ndarray:
+        return self._renewed if self._needs_modes else self._x
 
     keeps_steps = True  # and values between them; a run of chosen rows, in which nothing jumps, may do without
     _mending: Mending | None = None  # of steps at a higher index
@@ -373,7 +353,8 @@ class RecordedRun(Samples):
         dense = self._of_steps
         if self._mending is not None:
             self._mending.around(times)
-        return dense.at(times)
+        found = dense.at(times)
+        return self._deep_values.renewed(times, found) if self._needs_modes and self._deep_values else found
 
     @property
     def dense_spans(self) -> tuple[np.ndarray, np.ndarray]:

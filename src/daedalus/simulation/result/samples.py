@@ -13,9 +13,9 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.system import System
+from daedalus.simulation.between.reduced_rates import reduced_rates
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant, by_shape, labels_of
-from daedalus.simulation.plant.solved_plant import solved_plant
 from daedalus.simulation.result.beside_jumps import BesideJumps
 from daedalus.simulation.result.held_values import ConditionModes
 from daedalus.simulation.result.run_data import MomentData
@@ -186,11 +186,22 @@ class Samples:
     def _some(self, rows: np.ndarray | slice) -> Samples:
         """Some rows, each exactly as it is here."""
         held = self._discrete_rows()
-        base = (self._plant, self._drive, self._parameters, self._times[rows], np.ascontiguousarray(self._x[rows]))
+        base = (
+            self._plant,
+            self._drive,
+            self._parameters,
+            self._times[rows],
+            np.ascontiguousarray(self._own_rows[rows]),
+        )
         found = Samples(*base, held=None if held is None else held[rows]).renewing(lambda: self._renews)
         chosen = np.arange(len(self._times))[rows]
         found._look_beside = lambda: None if self._beside_jumps is None else self._beside_jumps.of_rows(chosen)
         return found
+
+    @property
+    def _own_rows(self) -> np.ndarray:
+        """The rows as parts of these samples have them."""
+        return self._x
 
     _renewing: Callable[[], bool] | None = None  # whether forces of constraints are those that the states give
 
@@ -320,18 +331,8 @@ def renewed_rows(
     >>> bool(abs(coarse["cable"] / exact.at(coarse.time)["cable"] - 1).max() < 1e-4)
     True
     """
-    solved = solved_plant(plant) if plant.deep_columns.any() and len(rows) else None
-    if solved is None:
+    reduced = reduced_rates(plant) if plant.deep_columns.any() and len(rows) else None
+    if reduced is None:
         return rows
-    given = (times[:, None], np.ascontiguousarray(rows[:, plant.row_parts["x"]]), inputs, p)
-    renewed = np.array(rows)
-    for letter, function in (("z", solved.readout), ("xdot", solved.rhs)):
-        part = plant.row_parts[letter]
-        wanted = np.flatnonzero(plant.deep_columns[part])
-        if len(wanted):
-            labels, own = solved.system.labels[letter], plant.system.labels[letter]
-            if not {own[k] for k in wanted} <= set(labels):
-                return rows  # redundant constraints: the solved equations do without some of the forces
-            values = function.core.evaluate_many(*given)[0]
-            renewed[:, part.start + wanted] = values[:, [labels.index(own[k]) for k in wanted]]
+    renewed = reduced.renewed(times, rows, inputs, np.broadcast_to(p, (len(times), np.shape(p)[-1])))
     return np.where(np.isfinite(renewed).all(axis=1, keepdims=True), renewed, rows)

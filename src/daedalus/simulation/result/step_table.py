@@ -9,7 +9,8 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.integrators.methods import METHODS
-from daedalus.simulation.result.recorded_run import COUNTED, RecordedRun
+from daedalus.simulation.result.outcome import COUNTED
+from daedalus.simulation.result.recorded_run import RecordedRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataframe, to_dataset
-from daedalus.simulation.result.recorded_run import Outcome, RecordedRun
+from daedalus.simulation.result.outcome import Outcome
+from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.saved_run import save
 from daedalus.simulation.result.step_table import Steps, steps_of
 from daedalus.simulation.result.transitions import Transition, transitions_of

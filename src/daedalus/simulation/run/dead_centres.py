@@ -15,7 +15,7 @@ from typing import Any
 from daedalus.deadline import poll
 from daedalus.simulation.result.ending import Ending, Obstacle
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import Outcome
+from daedalus.simulation.result.outcome import Outcome
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory

@@ -39,7 +39,7 @@ from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, t
 from daedalus.simulation.result.event_records import TurnedCondition
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records_of_methods import LinearSystems
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
 from daedalus.simulation.result.trajectory import Trajectory
@@ -253,7 +253,8 @@ def read_piece(
     if drive.delayed is not None:
         drive = drive._replace(delayed=drive.delayed.recorded(run))
     if plant.has_constraints:
-        keep_between_steps(plant, drive, p, run, settings.rtol, road.request.step is not None)
+        conditions = () if settings.switches is None else settings.switches.conditions
+        keep_between_steps(plant, drive, p, run, settings.rtol, road.request.step is not None, conditions)
     count = plant.system.discrete_count
     held = HeldValues.of_run(run, count, sampled) if count else None
     if held is not None:

@@ -17,7 +17,7 @@ from daedalus.model.event_purpose import EventPurpose
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.ending import Ending, Stop, reached
-from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory

@@ -16,7 +16,7 @@ import numpy as np
 from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.simulation.multistep.multistep_run import TOLD_EVERY
 from daedalus.simulation.result.ending import Ending, Stop, reached, time_text
-from daedalus.simulation.result.recorded_run import Outcome, Work
+from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records_of_methods import ContactsStepped, PainleveParadox
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
