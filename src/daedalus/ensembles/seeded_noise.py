@@ -19,8 +19,9 @@ from daedalus.model.variables import Variable, make_variable
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.noise.ito_drift import with_ito_drift
 from daedalus.simulation.noise.noise_signals import DrawingLaw, NoisePath, noise_law, noise_paths
-from daedalus.simulation.noise.noisy_run import undriven_noises
+from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
+from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import LIMITS, Request, checked_numbers
 from daedalus.simulation.simulate import simulate
 
@@ -110,12 +111,17 @@ def _step(request: Request, noises: tuple[Variable, ...], seed: int) -> float | 
     white = any(variable.noise is not None and variable.noise.is_white for variable in noises)
     if request.step is not None or not white:
         return request.step
-    atol: Any = request.atol
-    run = simulate(
-        request.model, request.span, request.start, request.inputs, request.parameters, request.method, request.rtol,
-        atol, save_at=[request.t1], seed=seed, **dict(zip(LIMITS, request.limits)),
-    )  # fmt: skip
+    run = run_with_noise(request._replace(save_at=np.array([request.t1])), noises, seed, _held_run, curved=False)
     return next(record.step for record in run.outcome.records if isinstance(record, NoiseDrawn))
+
+
+def _held_run(request: Request) -> Trajectory:
+    """The run of a request whose noise is held over steps."""
+    atol: Any = request.atol
+    return simulate(
+        request.model, request.span, request.start, request.inputs, request.parameters, request.method, request.rtol,
+        atol, save_at=request.save_at, **dict(zip(LIMITS, request.limits)),
+    )  # fmt: skip
 
 
 def _numbers(seeds: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 For noise that is added, and for one source of noise of any kind, the path converges with order one in the step. With
 `step=` that step is taken. Without it, steps become shorter along the same path (1, 0.5, 0.2, 0.1, …) until that no
-longer changes the states.
+longer changes the states; noise that is added then follows polynomials, with order 1.5.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
+from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
+from daedalus.simulation.noise.curved_noise import curved_paths, is_additive
 from daedalus.simulation.noise.ito_drift import noises_commute, with_ito_drift
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
 from daedalus.simulation.result.joined_trajectory import joined
@@ -44,8 +46,13 @@ def undriven_noises(request: Request) -> tuple[Variable, ...]:
     return tuple(variable for variable in noises if variable.name not in given)
 
 
-def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | None, run: Run) -> Trajectory:
-    """The run of a request whose noises are drawn; `run` makes one whose inputs are all given."""
+def run_with_noise(
+    request: Request, noises: tuple[Variable, ...], seed: int | None, run: Run, curved: bool = True
+) -> Trajectory:
+    """The run of a request whose noises are drawn; `run` makes one whose inputs are all given.
+
+    curved: noise that is added may follow polynomials where no step is given.
+    """
     own = read_seed(seed)
     checked_numbers(request.rtol, request.limits)
     if request.t1 < request.t0:
@@ -60,6 +67,7 @@ def run_with_noise(request: Request, noises: tuple[Variable, ...], seed: int | N
     if request.method == "auto":
         held = held.with_options(limits=(None, *limits))
     draw = _NoisyRuns(held, noises, own, run, held.model is not request.system, noises_commute(request.system))
+    draw.curved = curved and step is None and is_additive(request.system) and touching_book(request.system) is None
     if step is not None or not any(_is_white(variable) for variable in noises) or request.t0 == request.t1:
         return draw.told(draw.trajectory(step), step)
     return draw.refined()
@@ -87,10 +95,12 @@ class _NoisyRuns:
         self, request: Request, noises: tuple[Variable, ...], seed: int, run: Run, drift: bool, commutes: bool
     ) -> None:
         self.request, self.noises, self.seed, self.run = request, noises, seed, run
-        self.drift, self.commutes = drift, commutes
+        self.drift, self.commutes, self.curved = drift, commutes, False
 
     def paths(self, step: float | None) -> dict[str, NoisePath]:
-        """The noise, white noise held over a step."""
+        """The noise, white noise held over a step or as polynomials in it."""
+        if self.curved and step is not None:
+            return curved_paths(self.noises, self.request.t0, self.request.t1, step, self.seed)
         return noise_paths(self.noises, self.request.t0, self.request.t1, step, self.seed)
 
     def trajectory(self, step: float | None, compared: bool = False) -> Trajectory:
@@ -130,7 +140,7 @@ class _NoisyRuns:
         white = tuple(variable.name for variable in self.noises if _is_white(variable))
         sampled = tuple(variable.name for variable in self.noises if not _is_white(variable))
         record = NoiseDrawn(
-            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes
+            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes, self.curved
         )
         first, *rest = whole.pieces
         # Noise leads the phase of what it shakes.

@@ -341,11 +341,14 @@ class NoiseDrawn(Record):
     change: float | None = None
     wanted: float | None = None
     commutes: bool = True
+    curved: bool = False
 
     def __str__(self) -> str:
         names = (*self.white, *self.sampled)
         told = f"the noise {listed(names, 6)} is drawn with seed {self.seed}"
-        if self.step is not None:
+        if self.step is not None and self.curved:
+            told += f"; over steps of {self.step:g} s, polynomials have the increments and integrals of its path"
+        elif self.step is not None:
             told += f" and held over steps of {self.step:g} s" if not self.sampled else (
                 f"; {listed(self.white, 6)} is held over steps of {self.step:g} s")  # fmt: skip
         if self.drift:
