@@ -170,19 +170,25 @@ def _commute(system: System) -> bool:
     return all(drift.is_nothing(*bracket) for point in _points(system) for bracket in drift.brackets(point))
 
 
-def moves_alike(system: System) -> bool:
-    """Whether the white noises of a system move x' by the same wherever the states are; False where this is not known.
+def noise_leaves_noise(system: System) -> bool:
+    """Whether no white noise changes what another one or itself moves; False where this is not known.
 
-    They do where (∂g/∂x) d vanishes along a direction d of all states, looked at where the drift is.
+    For noises that enter x' by g and h it is (∂g/∂x) h = 0, looked at where the drift is: noise that is added, and
+    forces, which move velocities by factors that depend on positions and time.
     """
+    return once(system, _leaves_noise)
+
+
+def _leaves_noise(system: System) -> bool:
     white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
     positions = [k for v in white for k in system.place(v.name).positions.tolist()]
-    if not positions or _is_singular(system):
+    if not positions:
         return False
+    if _is_singular(system):
+        system = reduce(system).freeze()
+        return not _is_singular(system) and noise_leaves_noise(system)
     drift = _Drift(system, positions, [1.0] * len(positions))
-    directions = system.nominal["x"] * np.cos(np.arange(1.0, system.sizes["x"] + 1))
-    changes = [drift.changes(point, directions) for point in _points(system)]
-    return all(drift.is_nothing(*pair) for pair in changes)
+    return all(drift.is_nothing(*drift.left(point)) for point in _points(system))
 
 
 def _points(system: System) -> list[list[Any]]:
@@ -284,17 +290,13 @@ class _Drift:
         pairs = itertools.combinations(range(len(pushes)), 2)
         return [(changes[i, j] - changes[j, i], np.abs(pushes[i]) + np.abs(pushes[j])) for i, j in pairs]
 
-    def changes(self, point: list[Any], direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How what the noises move changes along a direction of the states, and what they move, each summed up."""
-        by_y, by_x, by_w = (matrix.full() for matrix in self._first.call(point))
-        try:
-            moves = -np.linalg.solve(by_y, by_w).T
-            dy = -np.linalg.solve(by_y, by_x @ direction)
-            found = [self._second.call([*point, own, direction, dy])[0].full()[:, k] for k, own in enumerate(moves)]
-            changed = np.abs(np.linalg.solve(by_y, np.array(found).T)).sum(axis=1)
-        except np.linalg.LinAlgError:
+    def left(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """How much noises change what noises move, and what they move, each summed up."""
+        pushed = self._pushed(point)
+        if pushed is None:
             return np.full(self.count, np.nan), np.zeros(self.count)
-        return changed[: self.count], np.abs(moves).sum(axis=0)[: self.count]
+        pushes, changes = pushed
+        return np.abs(changes).sum(axis=(0, 1)), np.abs(pushes).sum(axis=0)
 
     def _pushed(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray] | None:
         """What every noise moves, and how it changes along what another one moves; None where nothing determines it."""
