@@ -232,8 +232,11 @@ class NotDetermined(Record):
 class DeadCentresPassed(Record):
     """Singular configurations that a run passed, and when.
 
-    >>> str(DeadCentresPassed((0.5, 1.5)))
-    'the run passes singular configurations (dead centres) and stays on its branch: t = 0.5, 1.5'
+    Forces follow from places there by a matrix that is singular at the dead centre itself.
+
+    >>> print(DeadCentresPassed((0.5, 1.5)))  # doctest: +NORMALIZE_WHITESPACE
+    the run passes singular configurations (dead centres) and stays on its branch: t = 0.5, 1.5; close to them
+    algebraic variables, such as forces, are less accurate than the tolerance
     """
 
     times: tuple[float, ...] = ()
@@ -241,7 +244,8 @@ class DeadCentresPassed(Record):
     def __str__(self) -> str:
         told = "the run passes singular configurations (dead centres) and stays on its branch"
         times = listed([f"{t:.6g}" for t in self.times], MOST_TIMES)
-        return f"{told}: t = {times}" if times else told
+        told = f"{told}: t = {times}" if times else told
+        return f"{told}; close to them algebraic variables, such as forces, are less accurate than the tolerance"
 
 
 @dataclass(frozen=True)
