@@ -30,7 +30,12 @@ from daedalus.compilation.translate import (
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
-from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
+from daedalus.model.system.instruction_list import (
+    Instructions,
+    UnknownOperationError,
+    read_instructions,
+    was_told,
+)
 
 # Code of this many functions, and of this many bytes, is kept even when nobody refers to it, for callers that build the
 # same function again: those of some models. Older ones are in the disk cache, a millisecond away.
@@ -122,14 +127,15 @@ def compile_function(
     wish = CodeWish(bool(strict), bool(quick), chosen_compiler(), tuple(sorted(seldom)))
     with _lock:
         compiled = _by_object.get((f.__hash__(), wish))
-    parted = _as_parts(f, wish) if compiled is None else None
+    reading = _Reading(f)
+    parted = _as_parts(reading, wish) if compiled is None else None
     if compiled is None and parted is None and _is_long(f, wish):
         wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
         with _lock:
             compiled = _by_object.get((f.__hash__(), wish))
     if compiled is None:
         refuse_free_symbols(f)
-        translation = _translation(f, wish, wait) if parted is None else parted
+        translation = _translation(reading, wish, wait) if parted is None else parted
         compiled = Compiled(f, wish.strict, translation, wish.quick, wish.seldom)
         if wait:
             # Only then may others find it: until its code is there it has not even the interpreter.
@@ -160,20 +166,37 @@ def compile_loops(name: str, rows: Instructions, described: Callable[[], ca.Func
     return None if looping is None else Compiled(NamedRows(name, rows, described), True, looping)
 
 
+class _Reading:
+    """The instructions of a function, read when they are first needed: a long one is not read twice."""
+
+    def __init__(self, f: ca.Function) -> None:
+        self.function = f
+        self._rows: Instructions | None = None
+        self._placed = False
+
+    def rows(self, *, placed: bool = True) -> Instructions:
+        """The instructions; placed: whether their slots have to be CasADi's."""
+        if self._rows is None or (placed and not self._placed):
+            self._rows = read_instructions(self.function, placed=placed)
+            self._placed = placed or not was_told(self.function)
+        return self._rows
+
+
 def _is_long(f: ca.Function, wish: CodeWish) -> bool:
     """Whether a function starts on the interpreter."""
     return bool(f.is_a("SXFunction") and f.n_instructions() > wish.at_once)
 
 
-def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
+def _translation(reading: _Reading, wish: CodeWish, wait: bool) -> Translation:
     """A finished translation of a short function, or one of a long function that goes on in the background."""
+    f = reading.function
     if wish.choice == "interpreter":
         return _finished(left_to_interpreter(f, f"{COMPILER_VARIABLE} asks for the interpreter"))
     if _is_long(f, wish):
-        looping = _as_loops(f, wish._replace(seldom=()))
+        looping = _as_loops(reading, wish._replace(seldom=()))
         if looping is not None:
             return looping
-        early = _prologue_of(f, wish)
+        early = _prologue_of(reading, wish)
         chosen = wish if early.rows else wish._replace(seldom=())
         meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
         translation = Translation(
@@ -183,7 +206,7 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
             background.submit(_finish_if_wanted(weakref.ref(translation)))
         return translation
     try:
-        rows = read_instructions(f)
+        rows = reading.rows()
     except UnknownOperationError as unknown:
         return _finished(left_to_interpreter(f, str(unknown)))
     early = prologue(rows, wish.seldom) if wish.seldom else NO_PROLOGUE
@@ -196,24 +219,25 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
     return translation
 
 
-def _prologue_of(f: ca.Function, wish: CodeWish) -> Prologue:
+def _prologue_of(reading: _Reading, wish: CodeWish) -> Prologue:
     """What of a long function is computed early."""
     if not wish.seldom:
         return NO_PROLOGUE
     try:
-        return prologue(read_instructions(f), wish.seldom)
+        return prologue(reading.rows(), wish.seldom)
     except UnknownOperationError:
         return NO_PROLOGUE
 
 
-def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
+def _as_parts(reading: _Reading, wish: CodeWish) -> Translation | None:
     """The finished translation of a run's function with equal parts, as devices of a circuit; None for others."""
     if wish.strict or wish.quick or not wish.seldom or wish.choice not in ("auto", "llvm"):
         return None
+    f = reading.function
     if not f.is_a("SXFunction") or not SHORTEST_LAW * FEWEST <= f.n_instructions() <= _MOST_PARTED:
         return None
     try:
-        rows = read_instructions(f, placed=False)
+        rows = reading.rows(placed=False)
     except UnknownOperationError:
         return None
     key = (rows.digest(), wish)
@@ -234,10 +258,10 @@ def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
     return None
 
 
-def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
+def _as_loops(reading: _Reading, wish: CodeWish) -> Translation | None:
     """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
     try:
-        return _loops_of(read_instructions(f, placed=False), wish)
+        return _loops_of(reading.rows(placed=False), wish)
     except UnknownOperationError:
         return None
 

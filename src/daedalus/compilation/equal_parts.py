@@ -11,8 +11,8 @@ numbers that go in.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import casadi as ca
@@ -66,9 +66,12 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     """
     needed = needed_rows(rows)
     by_law: dict[Law, list[tuple[int, ...]]] = defaultdict(list)
-    for part in _connected(rows, _inside(rows, needed, early)):
-        if len(part) < SHORTEST_LAW:
-            continue
+    parts = _of_repeated_lengths(_connected(rows, _inside(rows, needed, early)))
+    others = sum(operation_cost(op) for row, op in enumerate(rows.operation) if needed[row] and row not in early)
+    least = max(_WORTH, _SHARE * others)
+    if _cost(rows, parts) < least:
+        return None
+    for part in parts:
         order = _common_order(rows, part)
         by_law[_law(rows, order)].append(order)
     kept = [own for found in by_law.values() if len(found) >= FEWEST for own in found]
@@ -80,11 +83,19 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     found = [EqualParts(tuple(sorted(own)), at) for (at, _), own in groups.items() if len(own) >= FEWEST]
     if sum(len(group.members) for group in found) < len(kept):
         level, _ = _levels(rows, [own for group in found for own in group.members])
-    inside = sum(operation_cost(rows.operation[row]) for group in found for own in group.members for row in own)
-    others = sum(operation_cost(op) for row, op in enumerate(rows.operation) if needed[row] and row not in early)
-    if inside < max(_WORTH, _SHARE * others):
+    if _cost(rows, [own for group in found for own in group.members]) < least:
         return None
     return PartedRows(tuple(sorted(found, key=lambda group: group.level)), level)
+
+
+def _of_repeated_lengths(parts: list[list[int]]) -> list[list[int]]:
+    """The parts that may be equal to enough others: with the lengths of laws, which as many others have."""
+    count = Counter(map(len, parts))
+    return [part for part in parts if len(part) >= SHORTEST_LAW and count[len(part)] >= FEWEST]
+
+
+def _cost(rows: Instructions, parts: Iterable[Sequence[int]]) -> float:
+    return sum(operation_cost(rows.operation[row]) for part in parts for row in part)
 
 
 def _inside(rows: Instructions, needed: bytearray, early: Set[int]) -> bytearray:

@@ -86,6 +86,7 @@ class RobotControl:
         gains = [_each(x, 1) for x in (stiffness, damping, stay, posture_damping, softness)]
         if rotation is None:
             return self._law(f"operational_position {frame}", q, v, *target, _each(posture, count), *gains)
+        turned: Any
         if is_symbol(rotation):
             turned = ca.vec(read_rotation(rotation, "rotation of operational_space"))
         else:
