@@ -43,10 +43,10 @@ from daedalus.studies.interval_matrix import WIDE, IntervalMatrix
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
 # What an interval misses goes with the fifth power of its length (U. M. Ascher, R. M. M. Mattheij and R. D. Russell,
-# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). It is cut in pieces that miss by half a
-# tolerance: in more of them where this leaves none that misses by more, else in few, since large misses say little of
-# shorter steps. A motion is compared with one on steps of half the length at most.
-POWER, MOST_PIECES, LAST_PIECES = 5, 5, 8
+# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). Intervals are halved, since large misses say
+# little of shorter steps, until no interval needs more than three halvings: these are made at once, in as many pieces as
+# miss by half a tolerance. A motion is compared with one on steps of half the length at most.
+POWER, LAST_PIECES = 5, 2**3
 NEARLY = 0.5 * 2**POWER
 # Steps of Newton's method at most, and the scaled residual of what is solved.
 MOST_STEPS, SOLVES = 60, 1e-6
@@ -174,7 +174,7 @@ class _BoundaryCollocation:
                         float(np.max(misses)) * rtol, iterations,
                     )  # fmt: skip
             wanted = np.ceil((2 * np.nan_to_num(misses, nan=np.inf)) ** (1 / POWER))
-            most = LAST_PIECES if np.max(wanted) <= LAST_PIECES else MOST_PIECES
+            most = LAST_PIECES if np.max(wanted) <= LAST_PIECES else 2
             pieces = np.where(misses <= 1, 1, np.clip(wanted, 2, most))
             if np.max(misses) <= NEARLY and not agrees:
                 pieces *= 2
