@@ -27,6 +27,7 @@ from daedalus.model.guesses import GuessedStart
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
+from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noisy_run import read_seed
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.run.progress import bar_maker, wants_progress
@@ -156,8 +157,11 @@ def sweep(
             made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished)
             return Ensemble(_dataset_to_be(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
     collected = _collected(cases, opened, statistics)
-    left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
-    return Ensemble(_dataset_to_be(opened, collected.variables(finished), way.note(cases.count, left)))
+    left, failed = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
+    note = way.note(cases.count, left)
+    if noise is not None and failed and limited_formulas(system)[0]:
+        note += f"\n{failed} cases ended early: {'; try '.join(limited_formulas(system))}"
+    return Ensemble(_dataset_to_be(opened, collected.variables(finished), note))
 
 
 def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None) -> Collected:
@@ -168,18 +172,21 @@ def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...
     return SummarisedCases(cases, columns, times, statistics)
 
 
-def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: bool, collected: Collected) -> int:
-    """Run all cases; how many of them lanes left to the scalar core. Ctrl-C keeps what is done."""
-    left = 0
+def _run(
+    way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: bool, collected: Collected
+) -> tuple[int, int]:
+    """Run all cases; how many of them lanes left to the scalar core, and how many failed. Ctrl-C keeps what is done."""
+    left = failed = 0
     with _bar(count, show) as bar:
         try:
             for block, found in way.in_order(count, workers, opened.cancel):
                 collected.take(block, found)
                 left += found.left
+                failed += int(np.count_nonzero(~found.success))
                 bar.update(len(block))
         except KeyboardInterrupt:
             opened.cancel.set()
-    return left
+    return left, failed
 
 
 def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, finished: str) -> Ensemble:

@@ -21,7 +21,9 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.simulation.noise.curved_noise import curved_paths
 from daedalus.simulation.noise.ito_drift import noise_leaves_noise, noises_commute, with_ito_drift
+from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import LongOscillation, NoiseDrawn
 from daedalus.simulation.result.trajectory import Trajectory
@@ -146,8 +148,18 @@ class _NoisyRuns:
         first, *rest = whole.pieces
         # Noise leads the phase of what it shakes.
         kept = [one for one in first.outcome.records if not (white and isinstance(one, LongOscillation))]
-        noted = first.remade(first.status, replace(first.outcome, records=(*kept, record)))
-        return joined([noted, *rest]) if rest else noted
+        pieces = [first.remade(first.status, replace(first.outcome, records=(*kept, record))), *rest]
+        pieces[-1] = _with_reason(pieces[-1], self.request.system) if white else pieces[-1]
+        return joined(pieces) if rest else pieces[0]
+
+
+def _with_reason(last: Trajectory, system: System) -> Trajectory:
+    """A run that ended with values that are not finite tells where noise may have led."""
+    fact, remedy = limited_formulas(system) if last.status is Ending.NOT_FINITE else ("", "")
+    if not fact:
+        return last
+    stop = replace(last.outcome.stop, facts=(*last.outcome.stop.facts, fact), remedy=remedy)
+    return last.remade(last.status, replace(last.outcome, stop=stop))
 
 
 def _round_step(most: float) -> float:

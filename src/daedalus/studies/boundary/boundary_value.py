@@ -43,9 +43,9 @@ from daedalus.studies.interval_matrix import WIDE, IntervalMatrix
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
 # What an interval misses goes with the fifth power of its length (U. M. Ascher, R. M. M. Mattheij and R. D. Russell,
-# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). Intervals are halved, since large misses say
-# little of shorter steps, until no interval needs more than three halvings: these are made at once, in as many pieces as
-# miss by half a tolerance. A motion is compared with one on steps of half the length at most.
+# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). Intervals are halved, since large misses
+# say little of shorter steps, until no interval needs more than three halvings: these are made at once, in as many
+# pieces as miss by half a tolerance. A motion is compared with one on steps of half the length at most.
 POWER, LAST_PIECES = 5, 2**3
 NEARLY = 0.5 * 2**POWER
 # Steps of Newton's method at most, and the scaled residual of what is solved.
