@@ -21,6 +21,7 @@ struct Happened {
     bool restarts = false;  // what equations or guards read
     bool terminal = false;
     bool settled = false;   // contacts, which end bounces that follow each other ever faster themselves
+    long long round = 0;    // the one that is under way
 };
 
 // A guard of a contact among those that fired in this round; -1 where there is none.

@@ -19,8 +19,8 @@ import numpy as np
 
 from daedalus.differentiation.events.jumping_conditions import conditions_of
 from daedalus.differentiation.events.saltation import is_met
+from daedalus.differentiation.instants.rounds import Round, rounds_of_run
 from daedalus.errors import SolverError
-from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate
 from daedalus.model.switching.held_states import without_instants
 from daedalus.model.switching.schedule import same_instant
@@ -53,7 +53,6 @@ from daedalus.simulation.sliding.sliding_system import (
 )
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.sliding.surface import Surface, condition_like
-from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 
 # Points at which conditions are compared.
 POINTS = 3
@@ -93,12 +92,26 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """One moment of change: positions of the clocks due, round by round, and of the events with x before each."""
+    """One moment of change: what happened in its rounds, as the run recorded it."""
 
     time: float
-    clocks: tuple[tuple[int, ...], ...] = ()
-    events: tuple[tuple[int, np.ndarray], ...] = ()
-    change: Change | None = None  # of the equations alone, where there are neither
+    rounds: tuple[Round, ...] = ()
+    change: Change | None = None  # of the equations alone, where nothing happens
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether a clock ticks."""
+        return any(each.clocks for each in self.rounds)
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """Positions of all events, in the order in which they happened."""
+        return tuple(event for each in self.rounds for event in each.events)
+
+    @property
+    def first_events(self) -> tuple[int, ...]:
+        """Positions of the events that happened first, together."""
+        return next((each.events for each in self.rounds if each.events), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +228,8 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
         return None
     refuse_early_stop(run, nominal.system.name, nominal.road.solved.part(Redundancy) is not None)
     end = float(run.end.time)
-    fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
-    instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
+    happened = rounds_of_run(nominal.system, nominal.fired, (span[0], end), run.pieces)
+    instants = tuple(Instant(t, rounds) for t, rounds in happened)
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None or any(piece.system is not nominal.system for piece in run.pieces):
         close = same_instant(span[0], end)
@@ -452,41 +465,3 @@ def refuse_early_stop(run: Trajectory, name: str, has_redundant_constraints: boo
     raise SolverError(
         f"The run of {name!r} with its derivatives stopped early.", run.stop_reason, remedy=run.status.remedy
     )
-
-
-def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
-    """The events of the model in a piece, which may slide along a condition and has more events then."""
-    width, known = piece.run_data.plant.row_width, piece.system.events
-    return [
-        (event, t, nominal.all_states(before[:width], before[width:]))
-        for event, t, before, _ in piece.outcome.events
-        if known[event].purpose is EventPurpose.MODEL
-    ]
-
-
-def _instants(
-    system: System,
-    done: frozenset[str],
-    span: tuple[float, float],
-    fired: Sequence[tuple[int, float, np.ndarray]],
-) -> tuple[Instant, ...]:
-    clocks = order_of(system).clocks
-    due: list[tuple[float, int, int]] = []
-    for k, level in zip(clocks, levels_of(system)):
-        due += [(t, level, k) for t in ticks_of(system.events[k], span, system.events[k].name in done).tolist()]
-    moments = sorted([*(t for t, *_ in due), *(t for _, t, _ in fired)], reverse=span[1] < span[0])
-    found: list[Instant] = []
-    ticks, events, close = sorted(due, reverse=span[1] < span[0]), list(fired), same_instant(*span)
-    tick = event = 0
-    for t in moments:
-        if found and abs(t - found[-1].time) <= close:
-            continue
-        first, first_event = tick, event
-        while tick < len(ticks) and abs(ticks[tick][0] - t) <= close:
-            tick += 1
-        while event < len(events) and abs(events[event][1] - t) <= close:
-            event += 1
-        own = sorted((level, k) for _, level, k in ticks[first:tick])
-        rounds = tuple(tuple(k for level, k in own if level == each) for each in sorted({level for level, _ in own}))
-        found.append(Instant(t, rounds, tuple((k, x) for k, _, x in events[first_event:event])))
-    return tuple(found)

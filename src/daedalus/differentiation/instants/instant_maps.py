@@ -132,9 +132,9 @@ class InstantMaps:
     def time_slopes(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> np.ndarray:
         """c = ∂τ/∂(x, u, p) of an instant at a row (x, z, x')."""
         nv = sum(self.system.sizes[letter] for letter in ("x", "u", "p"))
-        if instant.clocks or not instant.events:
+        first = instant.first_events
+        if instant.has_clocks or not first:
             return np.zeros(nv)
-        first = [event for event, before in instant.events if np.array_equal(before, instant.events[0][1])]
         nearest, found = np.inf, None
         for event in first:
             far, which, slopes, rates = self._nearest(case, event, t, row)
@@ -169,11 +169,8 @@ class InstantMaps:
             return behind, np.concatenate([np.zeros((n, 1)), slopes], axis=1), np.zeros(slopes.shape[1])
         c = self.time_slopes(case, instant, t, row)
         total = unchanged(n, len(c))
-        waiting, levels = list(instant.events), list(instant.clocks)
-        while waiting or levels:
-            actors, waiting = self._round(case, list(levels[:1]), waiting, t, row)
-            levels = levels[1:]
-            row, slopes = self._behind(case, actors, t, row)
+        for each in instant.rounds:
+            row, slopes = self._behind(case, (*each.events, *each.clocks), t, row)
             total = in_turn(slopes, total)
         return row, total, c
 
@@ -181,12 +178,9 @@ class InstantMaps:
 
     def _several(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> list[int]:
         """The events of an instant whose times move apart; none where one moves alone or all do together."""
-        if instant.clocks or not instant.events or instant.time == case.first_time:
+        if instant.has_clocks or len(instant.rounds) != 1 or instant.time == case.first_time:
             return []
-        first = instant.events[0][1]
-        if not all(np.array_equal(before, first) for _, before in instant.events):
-            return []
-        actors = [event for event, _ in instant.events]
+        actors = list(instant.events)
         contacts = contacts_of_case(case)
         if contacts is not None:
             found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)])
@@ -229,21 +223,6 @@ class InstantMaps:
             because="in a slightly different run they happen one after the other, in either order.",
             remedy="a start from which they happen one by one, or a span that ends before",
         )
-
-    def _round(
-        self, case: Case, level: list[tuple[int, ...]], waiting: list[tuple[int, np.ndarray]], t: float, row: np.ndarray
-    ) -> tuple[tuple[int, ...], list[tuple[int, np.ndarray]]]:
-        """Who acts in a round: the clocks that are due next, and events that saw the values before it."""
-        clocks = level[0] if level else ()
-        if not waiting:
-            return clocks, []
-        seen, n = waiting[0][1], len(case.x0)
-        together = [event for event, before in waiting if np.array_equal(before, seen)]
-        if clocks:
-            after = self._at(("resets", clocks), case, t, row)[0]
-            if np.abs(after - seen).max() < np.abs(row[:n] - seen).max():
-                return clocks, waiting
-        return (*together, *clocks), waiting[len(together) :]
 
     def _behind(
         self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray, waiting: Sequence[int] = ()

@@ -36,7 +36,7 @@ from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.event_records import TurnedCondition
+from daedalus.simulation.result.event_records import FiredEvent, TurnedCondition
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.outcome import Outcome, Work
@@ -417,7 +417,7 @@ def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None =
             "" if solved is None else solved.how,
         ),
         records=(piece.road.why or settings.reason, *drive.notes, *settings.plant.notes, *told),
-        events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
+        events=_recorded_events(run) if settings.watched else _written_events(run, settings.plant.system),
         turns=turns,
         surfaces=surfaces_of(settings.plant.system),
         rests=rests_on_surface(settings.plant.system),
@@ -465,13 +465,21 @@ def _changed(times: np.ndarray, values: np.ndarray, conditions: tuple[str, ...])
     ]
 
 
-def _written_events(run: Any, system: System) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
-    """The events of a core run under their places in the system; a contact that stays as it was is none."""
+def _recorded_events(run: Any) -> tuple[FiredEvent, ...]:
+    """The events of a core run as it numbers them."""
     events = run.events
+    rounds = run.event_rounds if events else ()
+    return tuple(FiredEvent(k, t, before, after, count) for (k, t, before, after), count in zip(events, rounds))
+
+
+def _written_events(run: Any, system: System) -> tuple[FiredEvent, ...]:
+    """The events of a core run under their places in the system; a contact that stays as it was is none."""
+    events = _recorded_events(run)
     if not events:
         return ()
     order = order_of(system).all
-    own = ((order[k], t, before, after) for k, t, before, after in events)
+    events = tuple(fired._replace(event=order[fired.event]) for fired in events)
     if not has_contacts(system):
-        return tuple(own)
-    return tuple(e for e in own if system.events[e[0]].manner.contact is None or not np.array_equal(e[2], e[3]))
+        return events
+    contacts = [system.events[fired.event].manner.contact for fired in events]
+    return tuple(e for e, contact in zip(events, contacts) if contact is None or not np.array_equal(e.before, e.after))
