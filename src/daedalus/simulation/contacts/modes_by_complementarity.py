@@ -4,7 +4,7 @@ A friction at rest sticks, with a force within its limit, or slides, in the dire
 constraint that is closed pushes, with a force that is not negative, or opens, with an acceleration that is not.
 Modes are turned one after the other, the first that contradicts itself first, which ends for P-matrices (K. G. Murty,
 Opsearch 11, 1974); frictions whose limits depend on other forces may have none. Where it does not end all combinations
-are looked at.
+are looked at. At a dead centre a friction has no hold on its speed, and slides with it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def settled_modes(
     unit of its own force gives each contact.
     """
     modes, seen = guess.copy(), set()
+    idle = [k for k in free if laws.is_friction[k] and stiffness[k] == 0 and modes[k] == 0]
+    modes[idle] = np.where(laws.modes_of(place)[idle] < 0, -1.0, 1.0)
     while True:
         poll("modes of conditions and contacts")
         try:
@@ -64,10 +66,10 @@ def _without_idle(
     stiffness: np.ndarray,
 ) -> tuple[np.ndarray, ContactMotion]:
     """The same with constraints open that are closed and push no more than rounding: their forces have no sign."""
-    largest = float(np.max(np.abs(motion.y[: laws.system.sizes["x"]]), initial=0.0))
+    rounding = _rounding(laws, motion)
     idle = [
         k for k in free
-        if not laws.is_friction[k] and modes[k] and motion.force[k] * stiffness[k] <= ACCELERATION * largest
+        if not laws.is_friction[k] and modes[k] and motion.force[k] * stiffness[k] <= rounding
     ]  # fmt: skip
     if not idle:
         return modes, motion
@@ -75,7 +77,7 @@ def _without_idle(
     opened[idle] = 0.0
     after = laws.motion(place, opened)
     fits = all(_turned(laws, after, opened, k, stiffness[k]) is None for k in free if k not in idle)
-    fits = fits and all(after.change[k] >= -ACCELERATION * largest for k in idle)
+    fits = fits and all(after.change[k] >= -rounding for k in idle)
     return (opened, after) if fits else (modes, motion)
 
 
@@ -103,6 +105,9 @@ def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int,
     """The mode that a contact at rest turns to where its present one contradicts itself; None where it does not."""
     force, change = motion.force[k], motion.change[k]
     largest, slack = float(np.max(np.abs(motion.force), initial=0.0)), _slack(laws, motion, k, stiffness)
+    if laws.is_friction[k] and stiffness == 0:
+        away = change if abs(change) > _rounding(laws, motion) else motion.rate[k]
+        return None if modes[k] * away >= 0 else float(np.sign(away))
     if laws.is_friction[k]:
         if modes[k] == 0:
             return None if abs(force) <= motion.level[k] + FORCE * largest else float(-np.sign(force))
@@ -110,6 +115,11 @@ def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int,
     if modes[k]:
         return None if force >= -FORCE * largest else 0.0
     return None if change >= -slack else 1.0
+
+
+def _rounding(laws: ContactLaws, motion: ContactMotion) -> float:
+    """A change of the rate that is not told from zero beside the rates of all states."""
+    return ACCELERATION * float(np.max(np.abs(motion.y[: laws.system.sizes["x"]]), initial=0.0))
 
 
 def _slack(laws: ContactLaws, motion: ContactMotion, k: int, stiffness: float) -> float:
@@ -122,7 +132,8 @@ def _all_settled(
     laws: ContactLaws, place: ContactPlace, guess: np.ndarray, free: Sequence[int], stiffness: np.ndarray
 ) -> list[tuple[np.ndarray, ContactMotion]]:
     """All combinations of modes that fit a place."""
-    choices = [(0.0, 1.0, -1.0) if laws.is_friction[k] else (1.0, 0.0) for k in free]
+    sticks = [(0.0,) if stiffness[k] else () for k in free]
+    choices = [(*sticks[n], 1.0, -1.0) if laws.is_friction[k] else (1.0, 0.0) for n, k in enumerate(free)]
     if np.prod([len(choice) for choice in choices]) > MOST_COMBINATIONS:
         raise _none(laws, free)
     found = []
