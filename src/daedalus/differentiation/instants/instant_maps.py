@@ -15,7 +15,8 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.saltation import carried, in_turn, is_met, unchanged
+from daedalus.differentiation.events.causes import Passage, is_led_to_zero, passage
+from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
     acting_contacts,
@@ -109,41 +110,39 @@ class InstantMaps:
 
     # -- one instant -------------------------------------------------------------------------------------------
 
-    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> tuple[float, int, np.ndarray, np.ndarray]:
-        """How far from t something that brings an event about is zero, which of all it is, its slopes and all rates."""
-        n = len(case.x0)
+    def _passages(self, case: Case, event: int, t: float, row: np.ndarray) -> list[Passage]:
+        """All that may have brought an event about: its guard, and both sides of the conditions in it."""
         values, slopes = self._at(("guards", (event,)), case, t, row)
-        rates = slopes[:, 0] + slopes[:, 1 : 1 + n] @ row[-n:]
-        far = np.where(rates != 0, np.abs(values) / np.where(rates != 0, np.abs(rates), 1.0), np.inf)
-        which = int(np.argmin(far))
-        return float(far[which]), which, slopes, rates
+        return [passage(float(value), own, row, len(case.x0)) for value, own in zip(values, slopes)]
+
+    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> Passage:
+        """What brought an event about: that of all guards which is zero nearest to the moment."""
+        return min(self._passages(case, event, t, row), key=lambda own: own.distance)
 
     def rate_share(self, case: Case, event: int, t: np.ndarray, rows: np.ndarray, most: int) -> float:
         """The rate of what brought an event about at the last of some rows over the largest at the others."""
-        n = len(case.x0)
-        whole = rows[-1] if not case.has_formulas else case.row_at(float(t[-1]), rows[-1][:n])
-        _, which, _, rates = self._nearest(case, event, float(t[-1]), whole)
-        largest = 0.0
-        for k in np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)):
-            row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][:n])
-            largest = max(largest, abs(float(self._nearest(case, event, float(t[k]), row)[3][which])))
-        return abs(float(rates[which])) / largest if largest else 1.0
+
+        def passages(k: int) -> list[Passage]:
+            row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][: len(case.x0)])
+            return self._passages(case, event, float(t[k]), row)
+
+        last = passages(len(t) - 1)
+        which = int(np.argmin([own.distance for own in last]))
+        places = np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)).tolist()
+        largest = max(abs(passages(k)[which].rate) for k in places)
+        return abs(last[which].rate) / largest if largest else 1.0
 
     def time_slopes(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> np.ndarray:
         """c = ∂τ/∂(x, u, p) of an instant at a row (x, z, x')."""
-        nv = sum(self.system.sizes[letter] for letter in ("x", "u", "p"))
-        first = instant.first_events
+        nv, first = sum(self.system.sizes[letter] for letter in ("x", "u", "p")), instant.first_events
         if instant.has_clocks or not first:
             return np.zeros(nv)
-        nearest, found = np.inf, None
-        for event in first:
-            far, which, slopes, rates = self._nearest(case, event, t, row)
-            if not slopes[:, 1:].any():
-                return np.zeros(nv)  # time alone decides
-            if far < nearest:
-                nearest, found = far, -slopes[which, 1:] / rates[which]
-        if found is not None and is_met(nearest, 1.0, case.last_time - case.first_time, case.settings.rtol):
-            return found
+        known = [self._passages(case, event, t, row) for event in first]
+        if not all(any(own.slopes.any() for own in passages) for passages in known):
+            return np.zeros(nv)  # time alone decides
+        cause = min((own for passages in known for own in passages), key=lambda own: own.distance)
+        if cause.rate and is_led_to_zero(case, cause):
+            return cause.moves
         if t == case.first_time:
             return np.zeros(nv)  # what holds at the start happens there
         raise self._unmoved(first[0], t)
@@ -194,8 +193,8 @@ class InstantMaps:
 
     def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
         """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
-        far, which, slopes, rates = self._nearest(case, event, t, row)
-        return -slopes[which, 1:] / rates[which] if np.isfinite(far) else None
+        cause = self._nearest(case, event, t, row)
+        return cause.moves if cause.rate else None
 
     def _alone(self, case: Case, t: float, event: int, waiting: Sequence[int], row: np.ndarray) -> Alone | None:
         """What one event makes of a row while others wait: the row behind it, and ∂x⁺/∂(x, u, p) at a fixed time."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events.saltation import carried_along
 from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.simulation.run.request import Request
@@ -153,8 +154,11 @@ class ContactDerivatives:
             change = self._mapped(S, hit.x, self._gaps_of(pair))[k]
             moments.append(-change / rate)
         self._check_one_moment(moments, [pair for pair, _, _ in falling], hit.t)
-        moved = S + np.outer(slopes, moments[0])
-        return self._mapped(moved, hit.x, hit.again) - np.outer(_first_slope(after, self.stepper), moments[0])
+
+        def impact(moved: np.ndarray) -> np.ndarray:
+            return self._mapped(moved, hit.x, hit.again)
+
+        return carried_along(S, slopes, _first_slope(after, self.stepper), moments[0], impact)
 
     def _behind_rest(self, rest: Stuck, S: np.ndarray, before: StepTaken, after: StepTaken) -> np.ndarray:
         moments = []
@@ -165,15 +169,12 @@ class ContactDerivatives:
             change = self._mapped(S, rest.x, self._slip_along(pair, way))
             moments.append(-change / rate)
         self._check_one_moment(moments, list(rest.pairs), rest.t)
-        jump = self._slopes(before) - _first_slope(after, self.stepper)
-        return S + np.outer(jump, moments[0])
+        return carried_along(S, self._slopes(before), _first_slope(after, self.stepper), moments[0])
 
     def _slopes(self, before: StepTaken) -> np.ndarray:
         return _rate(before, lambda _, x: x, self.stepper)
 
-    def _check_one_moment(
-        self, moments: Sequence[np.ndarray], pairs: Sequence[Pair], t: float
-    ) -> None:  # fmt: skip
+    def _check_one_moment(self, moments: Sequence[np.ndarray], pairs: Sequence[Pair], t: float) -> None:
         """Refuse what happens together here and one after the other beside this run."""
         size = max(float(np.abs(m).max(initial=0.0)) for m in moments)
         apart = max(float(np.abs(m - moments[0]).max(initial=0.0)) for m in moments)
