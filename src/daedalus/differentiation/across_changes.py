@@ -44,6 +44,7 @@ from daedalus.simulation.result.records_on_the_way import SlidesAlong
 from daedalus.simulation.sliding.rest import ways_to_rest
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
+    Stay,
     levels_of,
     rests_on_surface,
     surfaces_of,
@@ -223,6 +224,8 @@ def onto_surface(case: Case) -> np.ndarray:
     assert sliding is not None
     if sliding.rests:
         return _onto_rest(case, sliding, row)
+    if sliding.stay is Stay.SECOND_ORDER:
+        raise _endless_turns(case, sliding.condition, t)
     levels = _surfaces(stretch)
     slopes, u, p = slopes_of(stretch.system), case.u_at(t), case.p
     known = np.concatenate([row[-n:], row[n:-n], np.full(len(levels), 0.5)])
@@ -282,6 +285,16 @@ def _no_leaving(case: Case, before: Stretch, t: float) -> SolverError:
         f"at t = {t:.6g} it begins to move from where {levels_of(before.system)[-1].condition} changes",
         because="slopes are infinite there: derivatives at rest do not determine how it leaves.",
         remedy="a span that ends before it, or a law with finite slopes such as h / sqrt(h + 1e-6) for sqrt(h)",
+    )
+
+
+def _endless_turns(case: Case, condition: str, t: float) -> SolverError:
+    """Refuse derivatives behind endlessly many turns, in words."""
+    return SolverError(
+        f"The derivatives of {case.system.name!r} cannot be continued: its turns become endlessly short.",
+        f"from t = {t:.6g} on it stays where {condition} changes",
+        because="each turn changes the derivatives, and they come endlessly often before it.",
+        remedy="a span that ends before it, or a smooth law such as tanh(s / 1e-3) for sign(s)",
     )
 
 

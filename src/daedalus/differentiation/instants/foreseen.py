@@ -42,17 +42,10 @@ from daedalus.simulation.run.pieces import run_in_pieces
 from daedalus.simulation.run.road import Piece, Road
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.sliding.slide import begun_at_rest
-from daedalus.simulation.sliding.sliding_system import (
-    Sliding,
-    held_state,
-    resting_system,
-    sliding_system,
-)
-from daedalus.simulation.sliding.sliding_system import (
-    levels_of as surfaces_along,
-)
+from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, staying
+from daedalus.simulation.sliding.sliding_system import levels_of as surfaces_along
 from daedalus.simulation.sliding.solved_slopes import Undetermined
-from daedalus.simulation.sliding.surface import Surface, condition_like
+from daedalus.simulation.sliding.surface import Surface, condition_like, held_state
 
 # Points at which conditions are compared.
 POINTS = 3
@@ -440,9 +433,7 @@ def mirrored(base: System, nominal: System, system: System) -> System:
         same = system is nominal or bool(system.discrete_count)
         return base if same else without_instants(system, (), Reduction, ClosedLoop)
     own = mirrored(base, nominal, sliding.outside)
-    found = once(own, resting_system if sliding.rests else sliding_system, sliding.which)
-    assert found is not None
-    return found
+    return staying(own, sliding.which, sliding.stay, sliding.off)
 
 
 def depth_of(system: System) -> int:

@@ -105,19 +105,25 @@ class JumpNotLocated(Record):
 
 @dataclass(frozen=True)
 class SlidesAlong(Record):
-    """From a time on a run slides along a condition that both branches lead back to, or rests there.
+    """From a time on a run slides along a condition that both branches lead back to, rests or stays there.
 
     >>> str(SlidesAlong(0.5, "x > 0"))
     'from t = 0.5 on it slides along x > 0: both branches lead back to it'
     >>> str(SlidesAlong(0.5, "h > 0", True))
     'from t = 0.5 on it rests where h > 0 changes: both branches end there'
+    >>> str(SlidesAlong(0.5, "x > 0", is_second=True))
+    'from t = 0.5 on it stays where x > 0 changes: its turns have become endlessly short'
     """
 
     time: float
     condition: str
     rests: bool = False
+    is_second: bool = False
 
     def __str__(self) -> str:
+        if self.is_second:
+            where = f"from t = {self.time:g} on it stays where {self.condition} changes"
+            return f"{where}: its turns have become endlessly short"
         if self.rests:
             return f"from t = {self.time:g} on it rests where {self.condition} changes: both branches end there"
         return f"from t = {self.time:g} on it slides along {self.condition}: both branches lead back to it"

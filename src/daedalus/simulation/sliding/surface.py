@@ -8,6 +8,7 @@ or on the surface itself, and all others as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import casadi as ca
@@ -114,6 +115,25 @@ def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]
     return points, np.array(values)
 
 
+class HeldState(NamedTuple):
+    """The state that follows from g = 0: its place, its formula, and the nominal size of what it gives to g."""
+
+    place: int
+    formula: ca.SX
+    size: float
+
+
+def held_state(system: System, guard: ca.SX) -> HeldState | None:
+    """The state that follows from a surface; None where the surface is not flat."""
+    x = system.symbol("x")
+    slope = ca.jacobian(guard, x)
+    if not slope.is_constant() or slope.nnz() == 0:
+        return None
+    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
+    k = int(np.argmax(sizes))
+    return HeldState(k, -ca.substitute(guard, x[k], 0) / slope[k], float(sizes[k]))
+
+
 class SurfaceSide(NamedTuple):
     """What holds with the conditions of a surface decided."""
 
@@ -135,7 +155,7 @@ class Surface:
         self._switches = _known_switches(system)
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
         self.guard = _in_states(system, _unfolded([ca.SX(own.guards[which])], own, {}))[0]
-        self._ratios = self._of_surface()
+        self._ratios = self.changing_with(self.guard)
         arguments = system.symbols()
         self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
         self.is_of_states = not ca.depends_on(self.guard, arguments[1])
@@ -153,10 +173,10 @@ class Surface:
         law = self._switches.system.residual[structure_of(self.system).rows_without("xdot")]
         return not ca.depends_on(law, ca.vertcat(*(self._switches.modes[k] for k in self._ratios)))
 
-    def _of_surface(self) -> dict[int, float]:
-        """The conditions that change on the surface: +1 where they hold above it, -1 below."""
+    def changing_with(self, guard: ca.SX) -> dict[int, float]:
+        """The conditions that change where a guard is zero: +1 where they hold above it, -1 below."""
         found, (points, others) = self._switches, once(self.system, _sampled_guards)
-        function = ca.Function("guard", self.system.symbols(), [self.guard])
+        function = ca.Function("guard", self.system.symbols(), [guard])
         own = np.array([float(function(*point)) for point in points])
         ratios = {}
         for k in range(found.count):
@@ -213,6 +233,8 @@ class Surface:
         def correction(x: np.ndarray) -> np.ndarray | None:
             guard, slope, _ = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)
             steep = float(slope @ (weights * slope))
+            if not np.isfinite(steep):
+                raise Undetermined
             return None if steep == 0 or guard[0] == 0 else -weights * slope * (guard[0] / steep)
 
         return full_newton(correction, x, largest_entry, most=2, tolerance=0.0).values
@@ -223,16 +245,28 @@ class Surface:
         values = ca.Function("guards", symbols, [self.guard * other.guard])
         return float(values(*np.random.default_rng(4).uniform(0.5, 1.5, len(symbols)))) < 0
 
-    def side(self, above: bool | None) -> SurfaceSide:
-        """The equations above the surface, below it, or with both sides of its conditions equal (None)."""
+    def side(self, above: bool | None, also: Mapping[int, float] = MappingProxyType({})) -> SurfaceSide:
+        """The equations above the surface, below it, or with both sides of its conditions equal (None).
+
+        also: conditions of another surface that are decided with it.
+        """
         sign = {True: 1.0, False: -1.0, None: 0.0}[above]
-        decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in self._ratios.items()}
+        ratios = {**self._ratios, **also}
+        decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in ratios.items()}
         found, count = self._switches, int(self.system.residual.numel())
         twin = found.system
         guards = elements(twin.guards)[: int(self.system.guards.numel())]
         parts = _unfolded([twin.residual, concatenate(guards), self.guard], found, decided)
         outputs = dict(zip(self._outputs, divided(parts[0][count:], self._outputs.values())))
         return SurfaceSide(parts[0][:count], parts[1], outputs, parts[2])
+
+
+def vanishes(system: System, expression: ca.SX) -> bool:
+    """Whether an expression of a system's symbols is zero wherever one looks."""
+    arguments = system.symbols()
+    function, rng = ca.Function("gap", arguments, [expression]), np.random.default_rng(2)
+    points = ([rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments] for _ in range(3))
+    return all(bool(np.all(np.abs(function(*point).full()) <= 1e-12)) for point in points)
 
 
 def moved_onto(
@@ -254,6 +288,8 @@ def moved_onto(
         slopes = np.array([slope for _, slope in gaps]) * nominal
         sizes = np.abs(slopes).max(axis=1)
         away = np.array([guard for guard, _ in gaps]) - sides * sizes
+        if not np.all(np.isfinite(slopes)):
+            raise Undetermined
         if not away.any():
             return None
         # Guards in any units: each in that of its own slopes.
@@ -271,6 +307,15 @@ def conditions_at_zero(system: System, t: float, x: np.ndarray, u: np.ndarray, p
     values, slopes = (part.full() for part in guards(t, x, u, p))
     sizes = np.abs(slopes) @ np.maximum(system.nominal["x"], np.abs(x))
     return [k for k, value, size in zip(places, values.ravel(), sizes) if abs(value) <= AT_ZERO * size]
+
+
+def conditions_within(
+    system: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, within: np.ndarray
+) -> list[int]:
+    """The conditions on states alone that some changes of the states reach, the first of each surface."""
+    guards, places = once(system, _guards_of_states)
+    values, slopes = (part.full() for part in guards(t, x, u, p)) if places else (np.zeros(0), np.zeros((0, len(x))))
+    return [k for k, value, reach in zip(places, values.ravel(), np.abs(slopes) @ within) if abs(value) <= reach]
 
 
 def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:

@@ -20,8 +20,9 @@ from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.simulation.sliding.sliding_system import sliding_along, vanishes
+from daedalus.simulation.sliding.sliding_system import sliding_along
 from daedalus.simulation.sliding.solved_slopes import SolvedSlopes, Undetermined, slopes_of, solved
+from daedalus.simulation.sliding.surface import vanishes
 
 # Surfaces that are looked at together; with more than two of them the shares have to enter one by one, as a sum.
 MOST_TOGETHER, FEWEST_ADDED = 6, 3
