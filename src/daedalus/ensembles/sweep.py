@@ -114,24 +114,11 @@ def sweep(
     on_stop = options.pop("on_stop", "return")
     check_on_stop(on_stop)
     _check_place(on)
-    if keep not in ("here", "there"):
-        raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
-    if "save" in options:
-        if outputs is not None:
-            raise InputError(
-                "outputs= and save= are both given.", because="they mean the same.", remedy="outputs alone"
-            )
-        outputs = options.pop("save")
+    _check_words(keep, strict)
+    outputs = _asked_outputs(outputs, options)
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
-    times = options.pop("save_at", None)
-    end_only = isinstance(times, str) and times == "end"
-    if end_only or (times is None and t0 == t1):
-        times = [t1]
-    elif times is None:
-        times = np.linspace(t0, t1, DEFAULT_SAMPLES)
-    if not isinstance(strict, (bool, np.bool_)):
-        raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
+    times, end_only = _asked_times(options.pop("save_at", None), t0, t1)
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
     kept = (outputs, end_only, on_stop == "return", names, bool(strict))
     system, noise = as_system(model), None
@@ -222,6 +209,32 @@ def _refuse_guesses(system: System, start: Any) -> None:
                 because="a guess moves to a consistent value, which differs from case to case.",
                 remedy=f'm.{kind}("{name}", start=dd.guess(...)) in the model, which every case solves for itself',
             )
+
+
+def _check_words(keep: object, strict: object) -> None:
+    """Refuse what `keep=` and `strict=` cannot mean."""
+    if keep not in ("here", "there"):
+        raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
+    if not isinstance(strict, (bool, np.bool_)):
+        raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
+
+
+def _asked_outputs(outputs: Sequence[str] | None, options: dict[str, Any]) -> Sequence[str] | None:
+    """The outputs, which `save=` means too."""
+    if "save" not in options:
+        return outputs
+    if outputs is not None:
+        raise InputError("outputs= and save= are both given.", because="they mean the same.", remedy="outputs alone")
+    saved: Sequence[str] | None = options.pop("save")
+    return saved
+
+
+def _asked_times(save_at: Any, t0: float, t1: float) -> tuple[Any, bool]:
+    """The times to save at, and whether it is the end alone."""
+    end_only = isinstance(save_at, str) and save_at == "end"
+    if end_only or (save_at is None and t0 == t1):
+        return [t1], end_only
+    return (np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else save_at), False
 
 
 def _check_place(on: object) -> None:
