@@ -159,8 +159,10 @@ class ContactStepper(ContactProblem):
             return bounds, closed
         laws = self.bodies.laws[info[:, 1].astype(int)]
         ahead = gap + 0.5 * h * self.bodies.world.velocities(twists)[:, 0]
-        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
-        bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
+        # A bounce that the next step would take back within its length is none: on its way up it would give energy.
+        back = -laws[:, 1] * speed
+        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (back > h * lengths.pull)
+        bounds[bouncing] = back[bouncing]
         return bounds, closed
 
     def _single_in_step(

@@ -48,7 +48,9 @@ class SingleInStep:
             target = np.where(rests | (goes_on & ~friction), start.rate, target)
         if not located:
             ahead = at.gap + 0.5 * h * at.rates(free)
-            target = np.where(~friction & bouncing & (ahead < 0), -at.restitution * start.rate, target)
+            back = -at.restitution * start.rate
+            # As contacts of bodies: a bounce that the next step would take back is none.
+            target = np.where(~friction & bouncing & (ahead < 0) & (back > h * lengths.pull), back, target)
             closed[:] = True
         high = np.where(closed, high, 0.0)
         ahead_of = ~closed

@@ -28,7 +28,7 @@ from daedalus.simulation.touching.contact_problem import EXACT, QUICK, ContactCo
 from daedalus.simulation.touching.contact_rows import ContactRows, slopes_at
 from daedalus.simulation.touching.contact_step import ContactStepper, Stepped
 from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
-from daedalus.simulation.touching.lengths import FIXED, Lengths
+from daedalus.simulation.touching.lengths import FIXED, TOUCH, Lengths
 from daedalus.simulation.touching.model_events import ModelEvents, Present
 from daedalus.simulation.touching.single_laws import STOP, single_laws, without_laws
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
@@ -42,8 +42,6 @@ from daedalus.simulation.touching.touching_requests import (
     way_between_contacts,
 )
 
-# Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
-TOUCH = 1e-8
 # Slow and bouncing, as shares of the speed of a fall by that size. What bounces slower rises by v² / 2g, less than what
 # counts as touching; what is slow is a hundredth of that, by judgement.
 BOUNCE = TOUCH**0.5
