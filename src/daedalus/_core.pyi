@@ -789,6 +789,11 @@ def needed_rows(
     first: NDArray[np.int32], second: NDArray[np.int32], reads: NDArray[np.uint8], from_rows: NDArray[np.uint8]
 ) -> NDArray[np.uint8]: ...
 
+# The first row of the piece that every chosen row belongs to, -1 for others.
+def connected_rows(
+    first: NDArray[np.int32], second: NDArray[np.int32], reads: NDArray[np.uint8], chosen: NDArray[np.uint8]
+) -> NDArray[np.int32]: ...
+
 # A number for the tree below every row, and how many roots lie below each other in it.
 def tree_shapes(
     first: NDArray[np.int32],

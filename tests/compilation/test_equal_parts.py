@@ -150,7 +150,7 @@ def test_parts_that_wait_for_each_other_are_left_to_straight_code():
 
 
 def test_pieces_that_cannot_repeat_are_not_put_in_order(monkeypatch):
-    """A chain hangs together: no four pieces are of one length, which is seen without looking at their operations."""
+    """A chain hangs together: no four pieces have one length, which is seen without looking at operations."""
     monkeypatch.setattr("daedalus.compilation.equal_parts._common_order", lambda *_: pytest.fail("was ordered"))
     x = ca.SX.sym("x", 300)
     y = x[0]
