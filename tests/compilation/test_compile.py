@@ -357,3 +357,17 @@ def test_a_long_function_is_read_once(monkeypatch):
         y = ca.sin(y + x[k % 3]) * ca.cos(p + k)
     compile_function(ca.Function("long", [x, p], [y]), seldom=(1,))
     assert read == ["long"]
+
+
+def test_long_functions_whose_code_is_on_disk_never_see_the_interpreter(tmp_path, monkeypatch, forget):
+    """So that the first run of a script is as fast as the next, from the second time on."""
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    factor = fresh_number()
+    first = compile_function(long_function(3200, factor), seldom=(0,))
+    assert first.core.kind == "interpreter"
+    values = first.wait()(start())[0]
+    del first
+    forget()
+    again = compile_function(long_function(3200, factor), seldom=(0,))
+    assert (again.tier, again.core.kind) == ("disk cache", "machine code")
+    assert np.all(same_bits(again(start())[0], values))

@@ -69,7 +69,7 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     if len(rows) == 0:
         return None
     by_law: dict[Law, list[tuple[int, ...]]] = defaultdict(list)
-    graph = _Graph(rows, early)
+    graph = _RowGraph(rows, early)
     parts = graph.parts_of_repeated_lengths()
     least = max(_WORTH, _SHARE * float(graph.cost[graph.needed & ~graph.early].sum()))
     if sum(float(graph.cost[part].sum()) for part in parts) < least:
@@ -91,7 +91,7 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     return PartedRows(tuple(sorted(found, key=lambda group: group.level)), level)
 
 
-class _Graph:
+class _RowGraph:
     """The rows of a function in columns: which are needed, what each costs, and which stand in parts."""
 
     def __init__(self, rows: Instructions, early: Set[int]) -> None:
