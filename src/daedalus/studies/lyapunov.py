@@ -19,7 +19,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
 from daedalus.simulation.noise.without_noise import refuse_noise
-from daedalus.simulation.run.request import read_span
+from daedalus.simulation.run.request import check_options, read_span
 
 # Between two orthonormalisations directions grow or shrink by at most e to this number, and by a fair share of it.
 LARGEST_GROWTH, SMALL_GROWTH = 8.0, 1.0
@@ -59,6 +59,7 @@ def lyapunov(
     [0.5, -2.0]
     """
     system = as_system(model)
+    check_options(simulate_options, "dd.lyapunov")
     refuse_noise(system, "dd.lyapunov", inputs)
     begin, end = read_span(span)
     if not end > begin:
