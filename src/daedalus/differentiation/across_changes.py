@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.causes import cause_of, passage
+from daedalus.differentiation.events.causes import cause_of, passage, passage_of
 from daedalus.differentiation.events.jumping_conditions import EndsBy, JumpingConditions, conditions_of, no_sliding
 from daedalus.differentiation.events.part_guards import (
     event_of,
@@ -31,6 +31,7 @@ from daedalus.differentiation.events.part_guards import (
     point_of,
 )
 from daedalus.differentiation.events.saltation import carried, unchanged
+from daedalus.differentiation.instants.any_order import SAME_SLOPES, behind_each_other, orders_of, same
 from daedalus.differentiation.instants.foreseen import Change, Foreseen, Stretch, depth_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
@@ -160,10 +161,55 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
         return NextPart(following, same)
     assert before.modes is not None
     cause = cause_of(case, conditions, before.modes, change.conditions, t, row)
+    if cause.apart and set(cause.led) == set(changed):
+        smooth = _turned_in_any_order(case, following, cause.led, t, row)
+        if smooth is not None:
+            return NextPart(following, smooth, tuple(EquationsJump(t, conditions.texts[k]) for k in cause.led))
     told = cause.condition if cause.condition in changed else changed[0]
     record = EquationsJump(t, conditions.texts[told], tuple(conditions.texts[k] for k in cause.apart))
     slopes = carried(unchanged(n, len(cause.moves)), row[-n:], following.row0[-n:], cause.moves)
     return NextPart(following, slopes, (record,))
+
+
+def _turned_in_any_order(
+    case: Case, following: Case, turned: tuple[int, ...], t: float, row: np.ndarray
+) -> np.ndarray | None:
+    """∂x/∂(x, u, p) behind conditions that turn one by one beside the run, the same in any order; None where it is not.
+
+    A condition that no longer heads for zero once another one has turned does not turn at all beside the run.
+    """
+    known: np.ndarray | None = None
+    for order in orders_of(turned):
+        slopes = _turned_in_order(case, following, order, t, row)
+        if slopes is None or (known is not None and not same(known, slopes, SAME_SLOPES)):
+            return None
+        known = slopes if known is None else known
+    return known
+
+
+def _turned_in_order(
+    case: Case, following: Case, order: tuple[int, ...], t: float, row: np.ndarray
+) -> np.ndarray | None:
+    """The same for one order; None where one does not come."""
+    stretch, n, total = stretch_of(case), len(case.x0), None
+    conditions, modes = conditions_of(stretch.system), stretch.modes
+    corners = None if case.foreseen is None else case.foreseen.corners
+    assert modes is not None
+    present, rates, forward = case, row, np.sign(case.last_time - case.first_time)
+    for k in order:
+        guard = passage_of(present, conditions.guard(k, modes), t, rates)
+        if not forward * guard.rate * (1 - 2 * modes[k]) > 0:
+            return None
+        modes = (*modes[:k], 1 - modes[k], *modes[k + 1 :])
+        if k == order[-1]:
+            later = following
+        else:
+            system = conditions.fixed(modes, corners, ((), None), point_of(case, t, row))
+            later = case.going_on(system, t, row[:n], row)
+        slopes = carried(unchanged(n, len(guard.moves)), rates[-n:], later.row0[-n:], guard.moves)
+        total = behind_each_other(total, slopes)
+        present, rates = later, later.row0
+    return total
 
 
 def _moved(case: Case, which: int, levels: float, t: float, row: np.ndarray) -> np.ndarray:

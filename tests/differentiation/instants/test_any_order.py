@@ -87,3 +87,15 @@ def test_blocks_that_stop_together_stick_each_for_itself():
     g = dd.gradient(m, 8.0, final="x[1]", wrt=("start", "parameters"), rtol=1e-9)
     assert [g["k0"], g["k1"], g["level"]] == pytest.approx([0.0, 1.2, -4.0], abs=1e-6)
     assert g["x"].tolist() == pytest.approx([0.0, 1.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1.0, 1e9])
+def test_moments_move_apart_in_seconds_and_in_nanoseconds(rate):
+    """a and b are set back together: ∂a/∂a₀ = 1 and ∂b/∂b₀ = 1, whatever the unit of time."""
+    m = dd.Model("pair")
+    a, b = m.state("a", start=0.0), m.state("b", start=0.0)
+    m.equation(m.der(a), rate)
+    m.equation(m.der(b), 2 * rate)
+    m.event("one", a - 1, direction=1, reset={"a": 0.25 * a})
+    m.event("two", b - 2, direction=1, reset={"b": 0.5 * b})
+    np.testing.assert_allclose(dd.sensitivities(m, 1.5 / rate).M, np.eye(2), atol=1e-9)

@@ -21,8 +21,8 @@ from daedalus.differentiation.events.part_guards import event_of, expression_slo
 from daedalus.differentiation.events.saltation import is_met
 from daedalus.differentiation.events.smoothness import stairs_of
 
-# Two conditions move apart where their moments do by more than this share.
-APART = 1e-6
+# Moments move together where their slopes are equal but for this share: the solves behind them leave far less.
+TOGETHER = 1e-6
 
 
 class Passage(NamedTuple):
@@ -58,12 +58,24 @@ def is_led_to_zero(case: Case, guard: Passage) -> bool:
     return bool(is_met(guard.value, guard.rate, case.last_time - case.first_time, case.settings.rtol))
 
 
+def move_together(case: Case, one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two moments have the same ∂τ/∂(x, u, p), whether the run takes seconds or nanoseconds."""
+    nominal = case.system.nominal
+    sizes = np.concatenate([nominal["x"], np.maximum(np.abs(case.u0), nominal["u"]), nominal["p"]])
+    apart, whole = (sizes * np.abs(part) for part in (one - other, np.maximum(np.abs(one), np.abs(other))))
+    return bool(apart.max(initial=0.0) <= TOGETHER * whole.max(initial=0.0))
+
+
 class Cause(NamedTuple):
-    """The condition that brought a change about, how its moment moves, and others whose moments move otherwise."""
+    """The condition that brought a change about, how its moment moves, and others whose moments move otherwise.
+
+    led: all that the motion led to zero.
+    """
 
     condition: int
     moves: np.ndarray
     apart: tuple[int, ...]
+    led: tuple[int, ...]
 
 
 def cause_of(
@@ -92,8 +104,8 @@ def cause_of(
     else:
         moves = known[first].moves if led else _moved_by_stairs(case, guard(first), t, row)
     others = {k: known[k].moves for k in led[1:]}
-    apart = (k for k, own in others.items() if not np.allclose(moves, own, rtol=APART) and np.all(np.isfinite(own)))
-    return Cause(first, moves, tuple(apart))
+    apart = (k for k, own in others.items() if np.all(np.isfinite(own)) and not move_together(case, own, moves))
+    return Cause(first, moves, tuple(apart), tuple(led))
 
 
 def _moved_in_time(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> np.ndarray:

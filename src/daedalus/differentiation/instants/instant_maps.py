@@ -15,7 +15,7 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.causes import Passage, is_led_to_zero, passage
+from daedalus.differentiation.events.causes import Passage, is_led_to_zero, move_together, passage
 from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
@@ -189,7 +189,7 @@ class InstantMaps:
         times = [c for event in actors if (c := self._own_time(case, event, t, row)) is not None and c.any()]
         if len(times) < len(actors):
             return []  # time alone decides about one of them, or it has no rate
-        return [] if all(np.allclose(c, times[0], rtol=1e-9) for c in times[1:]) else actors
+        return [] if all(move_together(case, c, times[0]) for c in times[1:]) else actors
 
     def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
         """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
