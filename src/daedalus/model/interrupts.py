@@ -47,7 +47,7 @@ def let_interrupts_through() -> None:
 
 
 def shelter_finaliser(kind: type) -> None:
-    """Let the finaliser of a class lose no interrupt: Python drops what is raised in one.
+    """Let the finaliser of a class lose no interrupt: Python drops what is raised in one. Once is enough.
 
     Example
     -------
@@ -58,6 +58,8 @@ def shelter_finaliser(kind: type) -> None:
     >>> handle = Handle(); del handle
     closed
     """
+    if isinstance(vars(kind)["__del__"], property):
+        return
     # Nothing of Python's runs around it, or the interrupt would be raised, and dropped, there.
     bound = partial(partial, Sheltered(kind.__del__))  # type: ignore[attr-defined]
     kind.__del__ = property(bound)  # type: ignore[attr-defined]
