@@ -600,6 +600,7 @@ def write_plain(target: Array, places: dict[str, tuple[int, int]], values: dict[
 
 class ContactWorld:
     pairs: int
+    tests: int
     def __init__(
         self,
         inverse_mass: ArrayLike,

@@ -59,11 +59,13 @@ private:
 
     void order_bodies(std::size_t count, const std::vector<ContactPoint>& points, const std::vector<std::size_t>& active,
                       const std::vector<JointRow>& links) {
-        near_.assign(count, {}), place_.assign(count, -1), old_.clear();
-        std::vector<bool> taken(count, false);
+        // Of all bodies only those of the last problem have to be forgotten.
+        for (const int body : old_) near_[static_cast<std::size_t>(body)].clear(), place_[static_cast<std::size_t>(body)] = unknown;
+        near_.resize(count), place_.resize(count, unknown), old_.clear(), starts_.clear();
         const auto join = [&](int a, int b) {
             for (const int k : {a, b})
-                if (k >= 0) taken[static_cast<std::size_t>(k)] = true;
+                if (k >= 0 && place_[static_cast<std::size_t>(k)] == unknown)
+                    place_[static_cast<std::size_t>(k)] = waiting, starts_.push_back(k);
             if (a >= 0 && b >= 0 && a != b)
                 near_[static_cast<std::size_t>(a)].push_back(b), near_[static_cast<std::size_t>(b)].push_back(a);
         };
@@ -71,18 +73,16 @@ private:
         for (const JointRow& link : links)
             for (const int one : link.bodies)
                 for (const int two : link.bodies) join(one, two);
-        for (auto& own : near_) {
+        for (const int body : starts_) {
+            auto& own = near_[static_cast<std::size_t>(body)];
             std::sort(own.begin(), own.end());
             own.erase(std::unique(own.begin(), own.end()), own.end());
         }
         const auto fewer = [&](int a, int b) {
             return near_[static_cast<std::size_t>(a)].size() < near_[static_cast<std::size_t>(b)].size();
         };
-        std::vector<int> starts;
-        for (std::size_t k = 0; k < count; ++k)
-            if (taken[k]) starts.push_back(static_cast<int>(k));
-        std::stable_sort(starts.begin(), starts.end(), fewer);
-        for (const int start : starts) take_group(start, fewer);
+        std::stable_sort(starts_.begin(), starts_.end(), fewer);
+        for (const int start : starts_) take_group(start, fewer);
         std::size_t far = 0;
         for (std::size_t k = 0; k < old_.size(); ++k)
             for (const int other : near_[static_cast<std::size_t>(old_[k])]) {
@@ -97,12 +97,13 @@ private:
     void take_group(int start, const Fewer& fewer) {
         if (place_[static_cast<std::size_t>(start)] >= 0) return;
         const std::size_t first = old_.size();
+        std::vector<int> next;
         const auto take = [&](int body) {
             place_[static_cast<std::size_t>(body)] = static_cast<int>(old_.size()), old_.push_back(body);
         };
         take(start);
         for (std::size_t k = first; k < old_.size(); ++k) {
-            std::vector<int> next;
+            next.clear();
             for (const int other : near_[static_cast<std::size_t>(old_[k])])
                 if (place_[static_cast<std::size_t>(other)] < 0) next.push_back(other);
             std::stable_sort(next.begin(), next.end(), fewer);
@@ -248,7 +249,8 @@ private:
     }
 
     std::vector<std::vector<int>> near_;
-    std::vector<int> place_, old_;  // of bodies in the matrix, -1 for none; the body at a place
+    static constexpr int unknown = -1, waiting = -2;  // bodies without a place in the matrix
+    std::vector<int> place_, old_, starts_;           // of each body in the matrix; the body at a place
     std::vector<Part> parts_;
     std::vector<Answer> answers_;
     std::vector<double> matrix_, right_;
