@@ -238,7 +238,7 @@ def instant_records(part: RunPart, instant: Instant) -> list[Record]:
     t, rows = part.recorded.t, part.augmented.layout.rows(part.recorded.y)
     if len(t) < 2:
         return []
-    share = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
-    name = instant_maps_of(case).own.events[together[0]].name
-    found = grazing_records(name, instant.time, share, case.settings.rtol)
-    return [*found, EventsTogether()] if len(together) > 1 else found
+    maps = instant_maps_of(case)
+    share = maps.rate_share(case, together[0], t, rows, MOST_ROWS)
+    records = grazing_records(maps.own.events[together[0]].name, instant.time, share, case.settings.rtol)
+    return [*records, EventsTogether()] if maps.meets_time(case, instant, float(t[-1]), rows[-1]) else records

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_derivatives import EventsTogether
 
 
 @pytest.fixture(autouse=True)
@@ -98,4 +99,16 @@ def test_moments_move_apart_in_seconds_and_in_nanoseconds(rate):
     m.equation(m.der(b), 2 * rate)
     m.event("one", a - 1, direction=1, reset={"a": 0.25 * a})
     m.event("two", b - 2, direction=1, reset={"b": 0.5 * b})
-    np.testing.assert_allclose(dd.sensitivities(m, 1.5 / rate).M, np.eye(2), atol=1e-9)
+    sens = dd.sensitivities(m, 1.5 / rate)
+    np.testing.assert_allclose(sens.M, np.eye(2), atol=1e-9)
+    assert EventsTogether() not in sens.records
+
+
+def test_an_event_beside_one_of_time_is_told():
+    m = dd.Model("timed")
+    x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.equation(m.der(y), x)
+    m.event("high", x - 1, direction=1, reset={"x": 0.5 * x})
+    m.event("late", m.time - 1.0, direction=1, reset={"y": x})
+    assert EventsTogether() in dd.sensitivities(m, 1.5).records

@@ -102,6 +102,11 @@ class Instant:
         return tuple(event for each in self.rounds for event in each.events)
 
     @property
+    def located_events(self) -> tuple[int, ...]:
+        """Positions of the events that no other one has brought about."""
+        return tuple(event for each in self.rounds if not each.follows for event in each.events)
+
+    @property
     def first_events(self) -> tuple[int, ...]:
         """Positions of the events that happened first, together."""
         return next((each.events for each in self.rounds if each.events), ())

@@ -191,6 +191,18 @@ class InstantMaps:
             return []  # time alone decides about one of them, or it has no rate
         return [] if all(move_together(case, c, times[0]) for c in times[1:]) else actors
 
+    def meets_time(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> bool:
+        """Whether some events move and others, which time alone decides, do not: either may come first beside the run.
+
+        row: the last one of a part, (x, z, x') or x.
+        """
+        events = instant.located_events
+        if len(events) < 2:
+            return False
+        whole = case.row_at(t, row[: len(case.x0)]) if case.has_formulas else row
+        moves = [c is not None and bool(c.any()) for c in (self._own_time(case, event, t, whole) for event in events)]
+        return any(moves) and not all(moves)
+
     def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
         """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
         cause = self._nearest(case, event, t, row)

@@ -18,10 +18,14 @@ from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 
 
 class Round(NamedTuple):
-    """What happens together within an instant and reads the values before: positions of events and of clocks."""
+    """What happens together within an instant and reads the values before: positions of events and of clocks.
+
+    follows: whether another round has brought it about.
+    """
 
     events: tuple[int, ...]
     clocks: tuple[int, ...]
+    follows: bool = False
 
 
 class _Tick(NamedTuple):
@@ -89,5 +93,5 @@ def _rounds(ticks: Sequence[_Tick], fired: Sequence[_Fired], backwards: bool) ->
         beside = clocks if part == at_ticks else []
         for k in range(max([len(beside), *(event.round + 1 for event in parts[part])])):
             events = tuple(event.event for event in parts[part] if event.round == k)
-            rounds.append(Round(events, beside[k] if k < len(beside) else ()))
+            rounds.append(Round(events, beside[k] if k < len(beside) else (), k > 0))
     return tuple(own for own in rounds if own.events or own.clocks)
