@@ -274,9 +274,9 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("factor_size", [](const PythonRun& self) { return self.record->implicit.factor_size; })
         .def_prop_ro("linear", [](const PythonRun& self) {
             const SolverCounts& c = self.record->implicit.linear;
-            const bool used = self.record->implicit.factorisations > 0;
-            return nb::make_tuple(used ? c.krylov ? "krylov" : c.dense ? "dense" : "sparse" : "", c.fill, c.operations,
-                                  c.orderings, c.iterations, c.gave_up);
+            const char* form = c.krylov ? "krylov" : c.dense ? "dense" : c.band > 0 ? "banded" : "sparse";
+            if (self.record->implicit.factorisations == 0) form = "";
+            return nb::make_tuple(form, c.fill, c.operations, c.orderings, c.iterations, c.gave_up, c.band);
         })
         .def_prop_ro("growing", [](const PythonRun& self) {
             const GrowingMode& mode = self.record->implicit.growing;
