@@ -15,7 +15,7 @@ from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
-from daedalus.model.system.place import state_order
+from daedalus.model.system.named_vectors import state_order
 from daedalus.model.system.structure_parts import structure_parts
 from daedalus.model.system.system import System
 from daedalus.model.system.system_content import SystemContent
