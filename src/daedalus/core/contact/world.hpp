@@ -1,8 +1,8 @@
 // Bodies with shapes: which of them are close, and the cone problem of their contacts.
 #pragma once
 
+#include "contact/close_boxes.hpp"
 #include "contact/cone_problem.hpp"
-#include "contact/neighbours.hpp"
 #include "contact/touching.hpp"
 
 namespace daedalus::contact {
@@ -58,7 +58,7 @@ struct World {
     }
 
     long long pairs() const { return static_cast<long long>(pairs_.size()); }
-    long long tests() const { return neighbours_.tests; }
+    long long tests() const { return close_.tests; }
 
 private:
     std::vector<Placed> placed_;
@@ -66,7 +66,7 @@ private:
     std::vector<ContactPoint> before_;
     std::vector<Vector3> low_, high_;
     std::vector<int> bounded_, planes_;
-    Neighbours neighbours_;
+    CloseBoxes close_;
     Touches touches_;
 
     static Vector3 reach(const Placed& s) {
@@ -104,7 +104,7 @@ private:
         const auto add = [&](int i, int j) {
             if (law(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) >= 0) pairs_.emplace_back(std::min(i, j), std::max(i, j));
         };
-        neighbours_.find(bounded_, low_, high_, add);
+        close_.find(bounded_, low_, high_, add);
         for (const int plane : planes_) {
             const Placed& p = placed_[static_cast<std::size_t>(plane)];
             const Vector3 n = p.turn.column(2);

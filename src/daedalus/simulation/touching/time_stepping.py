@@ -451,7 +451,8 @@ class ContactMarch:
             x = self.project(np.array([t1]), x, self.drive.at_time(t1), self.quiet)[0]
         if len(done.points) or self.bodies.joints is not None or not self.located:
             x = self.stepper.pushed_out(t1, x)
-        if self.located and len(done.points) and self.paradox is None:
+        # What joints couple is a matrix of all bodies, too much work in each of many steps.
+        if self.paradox is None and len(done.points) and (self.located or not self.bodies.is_coupled):
             self.paradox = self._paradox(done.points)
         self.forces = values = self._with_forces(done)
         self.stepper.took(done.points, h, done.modes)

@@ -16,7 +16,7 @@
 
 namespace daedalus::contact {
 
-class Neighbours {
+class CloseBoxes {
 public:
     long long tests = 0;  // comparisons of two boxes in the last search
 
