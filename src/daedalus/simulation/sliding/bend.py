@@ -17,7 +17,7 @@ from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.model.expressions import concatenate, contains, divided
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import SWITCHING
+from daedalus.reduction.modes_put_in import SWITCHING
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of

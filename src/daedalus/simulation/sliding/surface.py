@@ -22,7 +22,8 @@ from daedalus.model.expressions import concatenate, contains, divided, elements,
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import SWITCHING, Switches, switches_of
+from daedalus.reduction.modes_put_in import SWITCHING
+from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
