@@ -42,6 +42,7 @@ from daedalus.simulation.run.reported_outcome import outcome_of
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.run.stop_reason import ended_from_outside
+from daedalus.simulation.singular.beside_roots import broken_beside_roots
 from daedalus.simulation.singular.leading_over import until
 from daedalus.simulation.switching.agenda import Agenda, agenda_of, near_zero
 from daedalus.simulation.switching.instant_end import jumps_at_end
@@ -208,6 +209,8 @@ def run_piece(
         return core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
 
     done = _held_between_steps(core_run(tables), settings.contacts, (begin, t1), with_stops)
+    if (broken := broken_beside_roots(done, settings)) is not None:
+        done = _stuck(done, broken)
     if isinstance(progress, Onlooker):
         progress.ended(done)
     return done
