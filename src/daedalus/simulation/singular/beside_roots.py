@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.between.dense import Dense
@@ -76,6 +77,6 @@ def _unexplained(
     held = [np.repeat(part, len(ways), axis=0) for part in (times[:, None], u)]
     slopes = formulas.rhs.core.evaluate_many(held[0], moved, held[1], p)[0].reshape(count, len(ways), n)
     reached = np.nan_to_num(np.abs(slopes[:, 1:] - slopes[:, :1])).reshape(count, 2, n, n).max(axis=1).sum(axis=1)
-    rounding = OFF_BY * np.finfo(float).eps * np.abs(slopes[:, 0])
-    allowed = reached + sizes / np.maximum(lengths, np.finfo(float).tiny)[:, None] + rounding
+    rounding = OFF_BY * ROUNDING * np.abs(slopes[:, 0])
+    allowed = reached + sizes / np.maximum(lengths, NOT_ZERO)[:, None] + rounding
     return np.asarray(np.abs(slopes[:, 0] - own) > allowed)
