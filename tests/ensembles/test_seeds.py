@@ -5,9 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_gpu import install
+from records_of import records_of
 from scipy.integrate import cumulative_simpson, simpson
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_methods import NoiseDrawn
 
 
 def oscillator():
@@ -171,3 +173,35 @@ def test_first_passages_without_a_step():
     en = dd.sweep(m, 6.0, seeds=3, step=0.01)
     singles = [float(dd.simulate(m, 6.0, seed=k, step=0.01).end.time) for k in range(3)]
     assert np.allclose(en["end_time"].values, singles)
+
+
+def walk(shift):
+    """Brownian motion between two walls at ±1: from x, the mean time of exit is 1 - x²."""
+    m = dd.Model("walk")
+    x = m.state("x", start=0.3)
+    m.equation(m.der(x), m.noise("w"))
+    m.event("up", x - 1 + shift, direction=1, terminal=True)
+    m.event("down", x + 1 - shift, direction=-1, terminal=True)
+    return m
+
+
+def test_late_passages_are_told():
+    late = "noise moves the guard of up, down, which the path may pass unseen within a step"
+    en = dd.sweep(walk(0.0), 1.0, seeds=3, step=0.1, save_at="end")
+    assert en.notes[-1] == f"{late}: times are late by a share of the root of the step"
+    (drawn,) = records_of(dd.simulate(walk(0.0), 1.0, step=0.1, seed=0), NoiseDrawn)
+    assert drawn.late == ("up", "down")
+    m = dd.Model("pushed")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    m.equation([m.der(x), m.der(v)], [v, m.noise("w")])
+    m.event("there", x - 0.1, terminal=True)
+    (drawn,) = records_of(dd.simulate(m, 1.0, step=0.1, seed=0), NoiseDrawn)
+    assert drawn.late == ()
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("shift", [0.0, 0.5826])
+def test_a_nearer_boundary_corrects_the_mean_time_of_exit(shift):
+    times = dd.sweep(walk(shift * 0.1), 40.0, seeds=2000, step=0.01, save_at="end")["end_time"].values
+    error = times.std() / np.sqrt(len(times))
+    assert times.mean() == pytest.approx((1 + (0.5826 - shift) * 0.1) ** 2 - 0.09, abs=3 * error)

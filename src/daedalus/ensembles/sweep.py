@@ -27,9 +27,11 @@ from daedalus.model.guesses import GuessedStart
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
+from daedalus.simulation.noise.ito_drift import events_of_noise
 from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noisy_run import read_seed
 from daedalus.simulation.result.ending import time_text
+from daedalus.simulation.result.records_of_methods import seen_late
 from daedalus.simulation.run.progress import bar_maker, wants_progress
 from daedalus.simulation.run.request import check_on_stop, read_request, read_span
 
@@ -146,6 +148,8 @@ def sweep(
     collected = _collected(cases, opened, statistics)
     left, failed = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
     note = way.note(cases.count, left)
+    if noise is not None and events_of_noise(system):
+        note += f"\n{seen_late(events_of_noise(system))}"
     if noise is not None and failed and limited_formulas(system)[0]:
         note += f"\n{failed} cases ended early: {'; try '.join(limited_formulas(system))}"
     return Ensemble(_dataset_to_be(opened, collected.variables(finished), note))

@@ -191,6 +191,33 @@ def _leaves_noise(system: System) -> bool:
     return all(drift.is_nothing(*drift.left(point)) for point in _points(system))
 
 
+def events_of_noise(system: System) -> tuple[str, ...]:
+    """The events whose guards noise moves directly: a path passes them, and comes back, many times within any step."""
+    return once(system, _events_of_noise)
+
+
+def _events_of_noise(system: System) -> tuple[str, ...]:
+    white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
+    positions = [k for v in white for k in system.place(v.name).positions.tolist()]
+    watched = [k for k, event in enumerate(system.events) if not event.is_clock]
+    if not positions or not watched:
+        return ()
+    if _is_singular(system):
+        reduced = reduce(system).freeze()
+        return () if _is_singular(reduced) else events_of_noise(reduced)
+    drift, guards = _Drift(system, positions, [1.0] * len(positions)), system.guards[watched]
+    slopes = ca.Function("slopes", drift.arguments, [ca.jacobian(guards, system.symbol("x"))])
+    moved = np.zeros(len(watched), dtype=bool)
+    for point in _points(system):
+        pushed = drift._pushed(point)
+        if pushed is not None:
+            by_x = slopes.call(point)[0].full()
+            moved |= np.any(
+                np.abs(by_x @ pushed[0].T) > NOTHING * (np.abs(by_x) @ system.nominal["x"])[:, None], axis=1
+            )
+    return tuple(system.events[k].name for k, is_moved in zip(watched, moved) if is_moved)
+
+
 def _points(system: System) -> list[list[Any]]:
     """Points (t, x', x, z, u, p) around the sizes of the variables."""
     draw, sizes = np.random.default_rng(0), system.nominal

@@ -20,7 +20,7 @@ from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.simulation.noise.curved_noise import curved_paths
-from daedalus.simulation.noise.ito_drift import noise_leaves_noise, noises_commute, with_ito_drift
+from daedalus.simulation.noise.ito_drift import events_of_noise, noise_leaves_noise, noises_commute, with_ito_drift
 from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
 from daedalus.simulation.result.ending import Ending
@@ -143,8 +143,9 @@ class _NoisyRuns:
         white = tuple(variable.name for variable in self.noises if _is_white(variable))
         sampled = tuple(variable.name for variable in self.noises if not _is_white(variable))
         record = NoiseDrawn(
-            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes, self.curved
-        )
+            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes, self.curved,
+            events_of_noise(self.request.system),
+        )  # fmt: skip
         first, *rest = whole.pieces
         # Noise leads the phase of what it shakes.
         kept = [one for one in first.outcome.records if not (white and isinstance(one, LongOscillation))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from daedalus.model.names import listed
@@ -326,6 +326,17 @@ class SizesOfParts(Record):
         )
 
 
+def seen_late(events: Sequence[str]) -> str:
+    """That events are located on a smoother path than that of the noise.
+
+    >>> print(seen_late(("hit",)))  # doctest: +NORMALIZE_WHITESPACE
+    noise moves the guard of hit, which the path may pass unseen within a step: times are late by a share of the root of
+    the step
+    """
+    unseen = f"noise moves the guard of {listed(events, 4)}, which the path may pass unseen within a step"
+    return f"{unseen}: times are late by a share of the root of the step"
+
+
 @dataclass(frozen=True)
 class NoiseDrawn(Record):
     """The noise of a run: its seed, the step that white noise is held over, and what shortening to that step changed.
@@ -346,6 +357,7 @@ class NoiseDrawn(Record):
     wanted: float | None = None
     commutes: bool = True
     curved: bool = False
+    late: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         names = (*self.white, *self.sampled)
@@ -359,6 +371,8 @@ class NoiseDrawn(Record):
             told += "; Itô's drift is added"
         if not self.commutes:
             told += "; the order of pushes of different noises matters, so the error falls with the root of the step"
+        if self.late:
+            told += f"; {seen_late(self.late)}"
         if self.change is not None and self.wanted is not None:
             told += f"; shortening the step to this one changed the states by {self.change:.2g} of their sizes"
             if not self.change <= self.wanted:
