@@ -27,6 +27,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daedalus.algebra.batches import batches
 from daedalus.model.names import element_label
 from daedalus.model.variables import Variable
 from daedalus.simulation.noise.noise_signals import MOST_VALUES, SAMPLED, NoisePath, cells, noise_paths
@@ -37,8 +38,6 @@ SIGNS = 2 * SAMPLED
 # Nodes inside a step: so many times the root of the number of steps, and at least so many. The error of a linear model
 # is that of noise held over parts as long: a hundredth of that of noise held over steps, and less with more of them.
 FACTOR, FEWEST = 3.0, 100
-# So many numbers are drawn at once.
-BLOCK = 2**20
 
 
 def curved_paths(noises: Sequence[Variable], t0: float, t1: float, step: float, seed: int) -> dict[str, NoisePath]:
@@ -80,8 +79,8 @@ def _joint_increments(label: str, h: float, first: int, count: int, seed: int) -
     # W behind a part, as far as its middle: each part counts as long as it is passed.
     weights = (np.arange(n, 0, -1) - 0.5) / n
     whole, integral = np.empty(count), np.empty(count)
-    for begin in range(0, count, max(BLOCK // n, 1)):
-        block = min(max(BLOCK // n, 1), count - begin)
-        parts = increments([seed], label, h / n, (first + begin) * n, block * n).reshape(block, n)
-        whole[begin : begin + block], integral[begin : begin + block] = parts.sum(axis=1), h * (parts @ weights)
+    for batch in batches(count, n):
+        size = batch.stop - batch.start
+        parts = increments([seed], label, h / n, (first + batch.start) * n, size * n).reshape(size, n)
+        whole[batch], integral[batch] = parts.sum(axis=1), h * (parts @ weights)
     return whole, integral
