@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from daedalus.algebra.batches import batches
+from daedalus.deadline import poll
 from daedalus.simulation.between.deep_values import DeepValues
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.plant.plant import Plant
@@ -53,6 +54,7 @@ def mended_states(plant: Plant, deep: DeepValues | None, dense: Dense) -> Dense:
     own, rates = plant.system.sizes["x"], plant.row_parts["xdot"].start
     rated = np.flatnonzero(states < own)
     for some in _parts(np.flatnonzero(starts != ends), points * found.shape[2]):
+        poll("values between steps")
         begins, lengths = starts[some], ends[some] - starts[some]
         part = (np.polynomial.legendre.leggauss(points)[0] + 1) / 2
         times = (begins[:, None] + lengths[:, None] * part).ravel()
