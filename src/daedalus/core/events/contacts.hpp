@@ -62,10 +62,14 @@ inline Status settle_contacts(Integration& s, long long actor, Happened& all) no
     return s.implicit && !solve_restart(s, s.x, moved) ? restart_failure(s) : Status::going;
 }
 
-// The contacts at the start of a run: modes that fit the values it begins with.
+// The contacts at the start of a run: modes that fit the values it begins with, and conditions on their forces behind them.
 inline Status first_contacts(Integration& s, Happened& all) noexcept {
     s.guards.roots.count = s.guards.roots.early = 0;
     if (const Status status = settle_contacts(s, -1, all); status != Status::going) return status;
+    if (all.restarts && s.guards.switches.count > 0) {
+        if (const Status status = settle_modes(s); status != Status::going) return status;
+        all.changed = true;
+    }
     if (all.moved) keep_later_values(s);
     if (all.changed || all.moved) record_held(s, !all.moved);
     return Status::going;

@@ -141,6 +141,12 @@ class ContactLaws:
         """The limits of frictions, or restitutions, at many times: one row each, from x', x, z, u and p."""
         return np.asarray(self._values.evaluate_many(t[:, None], *arguments)[2])
 
+    def many_rates(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The speeds of frictions, or rates of gaps, which follow from states alone, at many times: one row each."""
+        sizes = self.system.sizes
+        rest = np.zeros((len(t), sizes["x"])), x, np.zeros((len(t), sizes["z"]))
+        return np.asarray(self._values.evaluate_many(t[:, None], *rest, u, p)[0])
+
     def _arguments(self, place: ContactPlace, y: np.ndarray) -> list[np.ndarray]:
         n = self.system.sizes["x"]
         return [np.array([place.t]), y[:n], place.x, y[n:], place.u, place.p]

@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.deadline import poll
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace
@@ -46,6 +47,7 @@ def settled_modes(
         wrong = next((k for k in free if _turned(laws, motion, modes, k, stiffness[k]) is not None), None)
         if wrong is None:
             _check_single(laws, place, modes, free, stiffness)
+            modes, motion = _lasting(laws, place, modes, motion, free, stiffness)
             return _without_idle(laws, place, modes, motion, free, stiffness)
         if tuple(modes) in seen:
             break
@@ -87,18 +89,43 @@ def _sharing(
     """Modes in which some contacts carry no more than they must where several hold the same motion.
 
     A block at a stop that a friction holds too: either the friction is within its limit and the stop idle, or it is at
-    its limit and the stop pushes. Of such ways the one with the smallest forces is taken. Frictions that share a load
-    are refused: which of them is at its limit would change again and again.
+    its limit and the stop pushes. Two frictions share a load likewise, such as a brake and a gear that locks. Of such
+    ways the one is taken in which those that stick have the largest share of their limits left.
     """
     found = _all_settled(laws, place, modes, free, stiffness)
     if not found:
         raise _shared(laws, modes)
     _check_same_motion(laws, found, free, stiffness)
-    forces = np.array([motion.force for _, motion in found])
-    differ = np.ptp(forces, axis=0) > ACCELERATION * np.max(np.abs(forces))
-    if np.count_nonzero(differ & laws.is_friction) > 1:
-        raise _shared(laws, modes)
-    return min(found, key=lambda way: float(way[1].force @ way[1].force))
+    return _best(laws, found, free)
+
+
+def _best(
+    laws: ContactLaws, found: Sequence[tuple[np.ndarray, ContactMotion]], free: Sequence[int]
+) -> tuple[np.ndarray, ContactMotion]:
+    """Of modes with the same motion those that last longest, and of equal ones those with the smallest forces."""
+    return max(found, key=lambda way: (_room(laws, way[0], way[1], free), -float(way[1].force @ way[1].force)))
+
+
+def _lasting(
+    laws: ContactLaws,
+    place: ContactPlace,
+    modes: np.ndarray,
+    motion: ContactMotion,
+    free: Sequence[int],
+    stiffness: np.ndarray,
+) -> tuple[np.ndarray, ContactMotion]:
+    """Other modes where a friction that shares its load sticks at its limit already: it would slip at once."""
+    frictions = [k for k in free if laws.is_friction[k]]
+    if len(frictions) < 2 or _room(laws, modes, motion, free) >= 0 or 3 ** len(free) > MOST_COMBINATIONS:
+        return modes, motion
+    return _best(laws, [(modes, motion), *_all_settled(laws, place, modes, free, stiffness)], free)
+
+
+def _room(laws: ContactLaws, modes: np.ndarray, motion: ContactMotion, free: Sequence[int]) -> float:
+    """The smallest share of its limit that is left to a friction that sticks; 0 where none sticks, -1 at a limit."""
+    sticking = [k for k in free if laws.is_friction[k] and modes[k] == 0]
+    least = min((1 - abs(motion.force[k]) / max(motion.level[k], NOT_ZERO) for k in sticking), default=0.0)
+    return least if least > FORCE or not sticking else -1.0
 
 
 def _turned(laws: ContactLaws, motion: ContactMotion, modes: np.ndarray, k: int, stiffness: float) -> float | None:

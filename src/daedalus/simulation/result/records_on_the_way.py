@@ -255,6 +255,21 @@ class DeadCentresPassed(Record):
 
 
 @dataclass(frozen=True)
+class LoadShared(Record):
+    """Frictions that have held one motion together.
+
+    >>> print(LoadShared(("front", "rear")))  # doctest: +NORMALIZE_WHITESPACE
+    front, rear hold the same motion: how they share its load is not determined, and the motion does not depend on it
+    """
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        told = "how they share its load is not determined, and the motion does not depend on it"
+        return f"{listed(self.names)} hold the same motion: {told}"
+
+
+@dataclass(frozen=True)
 class BrokenBetweenSteps(Record):
     """A force or share that is beyond its limit between steps, however often these were made shorter.
 

@@ -31,11 +31,12 @@ from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undis
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.between.rows_between_steps import keep_between_steps
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
+from daedalus.simulation.contacts.shared_loads import sharing_frictions
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps
+from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, LoadShared
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.onlooker import Onlooker
 from daedalus.simulation.run.reported_outcome import outcome_of
@@ -209,6 +210,8 @@ def run_piece(
         return core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
 
     done = _held_between_steps(core_run(tables), settings.contacts, (begin, t1), with_stops)
+    if names := sharing_frictions(done, settings.contacts):
+        done = done.remade(done.status, replace(done.outcome, records=(*done.outcome.records, LoadShared(names))))
     if (broken := broken_beside_roots(done, settings)) is not None:
         done = _stuck(done, broken)
     if isinstance(progress, Onlooker):
