@@ -30,8 +30,17 @@ from daedalus.simulation.touching.body_rows import BodyRows
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.tree_rows import SeenTree
 
-# A stop that pushed in the step before, among the pairs of bodies that did: no body has this index.
+# A friction or stop among pairs of bodies or shapes: none of these has this index.
 STOP = -2
+
+
+def is_law(pair: tuple[int, int, int]) -> bool:
+    """Whether what stands for a pair of shapes is a friction or a stop, the second number telling which.
+
+    >>> is_law((STOP, 1, 1)), is_law((0, 1, 1))
+    (True, False)
+    """
+    return pair[0] == STOP
 
 
 class LawsAtPlace(NamedTuple):

@@ -139,7 +139,7 @@ class ContactMarch:
             self.stepper.effort = QUICK
         self.crowd: list[float] = []
         self.rise = pull  # the largest acceleration in the step before
-        self.modes = ContactModes(bodies, request.t1 - request.t0)
+        self.modes = ContactModes(bodies, request.t1 - request.t0, self.beside)
         self.ahead: dict[Pair, bool] | None = None  # what presses from here on, where that is known
         self.walk = list[StepTaken | Struck | Stuck]()  # what derivatives follow
         fired = frozenset(event.name for event in road.system.events) if first.fired is None else first.fired
@@ -320,10 +320,9 @@ class ContactMarch:
         return self._modes_at(t, x)
 
     def _modes_at(self, t: float, x: np.ndarray) -> dict[Pair, bool]:
-        points = self.stepper.step(
-            t, x, max(MOMENT, float(self.request.rtol)) * self.fall, located=True, moment=True
-        ).points
-        return modes_of(points, self.modes.friction)
+        close = max(MOMENT, float(self.request.rtol)) * self.fall
+        found = self.stepper.step(t, x, close, located=True, moment=True)
+        return {**modes_of(found.points, self.modes.friction), **found.laws}
 
     def _settle(self, struck: set[Pair]) -> None:
         """Which pairs press from this moment on."""
