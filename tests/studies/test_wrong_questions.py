@@ -1,5 +1,6 @@
 """Questions that have no answer are refused in words, with a remedy that runs."""
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -149,7 +150,16 @@ def test_time_in_questions_about_rest_and_repetition_is_told():
     assert branch.notes[-1] == "'follower' depends on time: the branch is that of the equations at t = 0"
     told = "u would change in the next period: the values of the first one are repeated"
     assert dd.periodic(m, period=1.0, inputs={"u": lambda t: t}).notes[-1] == told
-    assert told not in dd.periodic(m, period=2 * np.pi, inputs={"u": np.cos}).notes
+    assert told not in dd.periodic(m, period=6.2832, inputs={"u": np.cos}).notes
+
+
+def test_a_frequency_that_is_a_parameter_repeats():
+    m = dd.Model("driven")
+    x, frequency = m.state("x", start=0.0), m.parameter("w", 2.0)
+    m.equation(m.der(x), -x + ca.cos(frequency * m.time))
+    told = "the equations would change in the next period: the values of the first one are repeated"
+    for w in (2.0, 4.0, 1.5):
+        assert (told in dd.periodic(m, period=np.pi, parameters={"w": w}).notes) == (w == 1.5)
 
 
 def test_models_without_states():

@@ -121,7 +121,7 @@ def periodic(
     question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)
     orbit = _orbit_near(question, driven, options, start, float(period))
     if driven:
-        orbit.notes += unrepeated(system, inputs, begin, float(period))
+        orbit.notes += unrepeated(system, inputs, parameters, begin, float(period))
     return orbit if driven else _least_period(orbit, options)
 
 
@@ -135,7 +135,7 @@ def _orbit_near(
     try:
         return _by_shooting(question, driven, options, start, period)
     except SolverError:
-        if not driven or is_smooth(as_system(question.model)):
+        if not driven:
             raise
         span = question.begin, question.begin + SETTLES * period
         settled = simulate(question.model, span, start=start, **{**options, "progress": False})
