@@ -41,7 +41,7 @@ from daedalus.simulation.run.next_piece import DIFFERENTIATED, next_piece
 from daedalus.simulation.run.pieces import run_in_pieces
 from daedalus.simulation.run.road import Piece, Road
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.sliding.slide import begun_at_rest
+from daedalus.simulation.sliding.slide import begun_on_surfaces
 from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, staying
 from daedalus.simulation.sliding.sliding_system import levels_of as surfaces_along
 from daedalus.simulation.sliding.solved_slopes import Undetermined
@@ -207,7 +207,7 @@ class NominalRun:
                 request = request.with_options(rtol=call["rtol"], atol=atol)
         p = np.concatenate([p, x[self.rests]])
         road = self.road._replace(request=request, settings=settings, drive=drive, why=None)
-        first = begun_at_rest(Piece(road, p, span[0], own, self.fired))
+        first = begun_on_surfaces(Piece(road, p, span[0], own, self.fired))
         return run_in_pieces(first, partial(next_piece, first, rules=DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:

@@ -391,31 +391,51 @@ def _leaves_along_roots(t: float, condition: str) -> Stop:
     )
 
 
-def begun_at_rest(first: Piece) -> Piece:
-    """The first piece of a run, staying where it begins on a condition that it is led back to.
+def begun_on_surfaces(first: Piece) -> Piece:
+    """The first piece of a run, staying where it begins on conditions that it is led back to.
 
-    Infinite slopes lead to a rest, and endlessly short turns to a stay of second order.
-
-    Nothing changes there, so that no event of the run tells of it.
+    Infinite slopes lead to a rest, fields that jump to a motion along the surface, and endlessly short turns to a stay
+    of second order. Nothing changes there, so that no event of the run tells of it.
     """
     settings, t, p, x = first.settings, first.begin, first.parameters, first.row
     system = settings.plant.system
     if settings.switches is None or settings.plant.is_implicit:
         return first
     u, places = first.drive.at_time(t), resting_places(system)
-    for which in conditions_at_zero(system, t, x, u, p):
+    zero = conditions_at_zero(system, t, x, u, p)
+    for which in zero:
         surface = once(system, Surface, which)
         rests = which in places and surface.is_of_states and not surface.of_unknowns
-        rest = (
-            once(system, resting_system, which, _off(first))
-            if rests and leads_to_rest(surface, t, x, u, p, None)
-            else None
-        )
-        if rest is None and begins_with_second_order(system, which, t, x, u, p):
-            rest = staying(system, which, Stay.SECOND_ORDER, _off(first))
-        if rest is not None and not isinstance(find_plant(rest), NoForm):
-            return first.with_settings(settings_for(first.road.request, rest, settings.method))
-    return first
+        stays = None
+        if rests and leads_to_rest(surface, t, x, u, p, None):
+            stays = once(system, resting_system, which, _off(first))
+        if stays is None and begins_with_second_order(system, which, t, x, u, p):
+            stays = staying(system, which, Stay.SECOND_ORDER, _off(first))
+        if stays is not None and not isinstance(find_plant(stays), NoForm):
+            return first.with_settings(settings_for(first.road.request, stays, settings.method))
+    slides = sliding_along(system, _slid_along(system, zero, t, x, u, p), _off(first))
+    if slides is system or isinstance(find_plant(slides), NoForm):
+        return first
+    return first.with_settings(settings_for(first.road.request, slides, settings.method))
+
+
+def _slid_along(
+    system: System, zero: Sequence[int], t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray
+) -> tuple[int, ...]:
+    """Of conditions that are zero at a state those along which a run slides on; none unless all are clear."""
+    near = np.zeros(len(x) + system.sizes["z"])
+    place, jumping = PlaceOnSurfaces(t, x, u, p, near), list[int]()
+    for which in zero:
+        surface = once(system, Surface, which)
+        if not surface.is_of_states or surface.of_unknowns:
+            return ()
+        if _started(system, which, t, x, u, p, near)[0] < 0:
+            jumping.append(which)
+    try:
+        met = met_together(system, tuple(jumping), place, [SLIDES] * len(jumping)) if jumping else None
+    except (NotDecided, Undetermined):
+        return ()
+    return tuple(jumping) if met is not None and set(met.modes) == {SLIDES} else ()
 
 
 def begins_with_second_order(system: System, which: int, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> bool:
