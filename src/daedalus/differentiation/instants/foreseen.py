@@ -45,7 +45,7 @@ from daedalus.simulation.sliding.slide import begun_on_surfaces
 from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, staying
 from daedalus.simulation.sliding.sliding_system import levels_of as surfaces_along
 from daedalus.simulation.sliding.solved_slopes import Undetermined
-from daedalus.simulation.sliding.surface import Surface, condition_like, held_state
+from daedalus.simulation.sliding.surface import Surface, condition_like, held_state, random_place
 
 # Points at which conditions are compared.
 POINTS = 3
@@ -341,7 +341,7 @@ def _places_among(resting: System, outside: System, which: int) -> tuple[int, ..
     both = ca.Function("guards", symbols, [old.guards_together(), new.guards_together()])
     draw, seen = np.random.default_rng(6), []
     for _ in range(POINTS):
-        point = [draw.uniform(0.5, 1.5, int(symbol.numel())) for symbol in symbols]
+        point = random_place(outside, draw)
         point[2][held.place] = float(own(*point))
         seen.append([part.full().ravel() for part in both(*point)])
     outer, inner = (np.array(values) for values in zip(*seen))

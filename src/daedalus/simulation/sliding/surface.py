@@ -22,6 +22,7 @@ from daedalus.model.expressions import concatenate, contains, divided, elements,
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.modes_put_in import SWITCHING
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -102,16 +103,22 @@ def switches_in_states(system: System) -> tuple[list[tuple[str, ca.SX]], list[tu
     return list(zip(found.conditions, guards)), timed
 
 
+def random_place(system: System, draw: np.random.Generator) -> list[np.ndarray]:
+    """(t, x', x, z, u, p) at random, in nominal values: levels of picoamperes are no rounding beside their states."""
+    units = {"xdot": system.nominal["x"], **{letter: system.nominal[letter] for letter in ("x", "z", "u")}}
+    sizes = zip(ARGUMENTS, system.symbols())
+    return [draw.uniform(0.5, 1.5, int(column.numel())) * units.get(letter, 1.0) for letter, column in sizes]
+
+
 def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """Random places, and the guards of all conditions of the equations and the outputs there."""
     found = _known_switches(system)
     guards = _in_states(system, _unfolded(found.guards, found, {}))
-    arguments = system.symbols()
-    function = ca.Function("guards", arguments, [ca.densify(concatenate(guards))])
+    function = ca.Function("guards", system.symbols(), [ca.densify(concatenate(guards))])
     rng, points, values = np.random.default_rng(1), [], []
     for _ in range(4):
         poll("modes of conditions and contacts")
-        points.append([rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments])
+        points.append(random_place(system, rng))
         values.append(function(*points[-1]).full().ravel())
     return points, np.array(values)
 
@@ -242,9 +249,8 @@ class Surface:
 
     def opposes(self, other: Surface) -> bool:
         """Whether another guard of the same surface has the other sign."""
-        symbols = ca.symvar(ca.vertcat(self.guard, other.guard))
-        values = ca.Function("guards", symbols, [self.guard * other.guard])
-        return float(values(*np.random.default_rng(4).uniform(0.5, 1.5, len(symbols)))) < 0
+        own, across = values_at_random(self.system, self.guard, other.guard)[0]
+        return bool(own * across < 0)
 
     def side(self, above: bool | None, also: Mapping[int, float] = MappingProxyType({})) -> SurfaceSide:
         """The equations above the surface, below it, or with both sides of its conditions equal (None).
@@ -332,7 +338,7 @@ def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
         if all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, own[1]):
             moving.append(k)
     places: list[int] = []
-    values = values_at_random(*(guards[k] for k in moving))
+    values = values_at_random(system, *(guards[k] for k in moving))
     for n, k in enumerate(moving):
         before = values[:, [j for j in range(n) if moving[j] in places]]
         if not _one_ratio(before, values[:, [n]]).any():
@@ -349,14 +355,14 @@ def condition_like(system: System, guard: ca.SX) -> int:
     found = switches_of(system)
     if found is not None:
         for guards in (list(found.guards), once(system, _all_in_states)):
-            if like := of_one_ratio(guards, guard):
+            if like := of_one_ratio(system, guards, guard):
                 return like[0]
     raise Undetermined
 
 
-def of_one_ratio(guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
+def of_one_ratio(system: System, guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
     """Which of some guards are zero together with another one."""
-    values = values_at_random(guard, *guards)
+    values = values_at_random(system, guard, *guards)
     return [int(k) for k in np.flatnonzero(_one_ratio(values[:, 1:], values[:, :1]))]
 
 
@@ -366,16 +372,25 @@ def _all_in_states(system: System) -> list[ca.SX]:
     return [] if found is None else _in_states(system, _unfolded(list(found.guards), found, {}))
 
 
-def values_at_random(*guards: ca.SX) -> np.ndarray:
-    """Guards at four random places of all symbols that they contain, (4, guards)."""
-    whole = ca.densify(concatenate(guards))
-    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(whole))
-    function, rng = ca.Function("guards", [symbols], [whole]), np.random.default_rng(3)
-    values = []
+def values_at_random(system: System, *guards: ca.SX) -> np.ndarray:
+    """Guards at four random places of all symbols that they contain, (4, guards), in nominal values of the system."""
+    whole, units = ca.densify(concatenate(guards)), once(system, _units)
+    symbols = ca.symvar(whole)
+    sizes = np.array([units.get(symbol_key(symbol), 1.0) for symbol in symbols])
+    function = ca.Function("guards", [ca.vertcat(ca.SX(0, 1), *symbols)], [whole])
+    rng, values = np.random.default_rng(3), []
     for _ in range(4):
         poll("conditions that a run is on")
-        values.append(function(rng.uniform(0.5, 1.5, int(symbols.numel()))).full().ravel())
+        values.append(function(rng.uniform(0.5, 1.5, len(symbols)) * sizes).full().ravel())
     return np.array(values)
+
+
+def _units(system: System) -> dict[int, float]:
+    """The nominal value of each symbol of x', x, z and u."""
+    units: dict[int, float] = {}
+    for letter, own in (("xdot", "x"), ("x", "x"), ("z", "z"), ("u", "u")):
+        units.update(zip(map(symbol_key, elements(system.symbol(letter))), system.nominal[own].tolist()))
+    return units
 
 
 def _one_ratio(values: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -126,8 +126,8 @@ def _sides_of(
 
     Conditions that change at the same places change with it, the others are as they happen to be.
     """
-    values = values_at_random(guards[k], *guards)[0]
-    together = [j for j in of_one_ratio(guards, guards[k]) if j != k]
+    values = values_at_random(system, guards[k], *guards)[0]
+    together = [j for j in of_one_ratio(system, guards, guards[k]) if j != k]
     off, on = residual, residual
     guard = guards[k]
     for j in [j for j in order if j != k]:
