@@ -79,7 +79,7 @@ class DifferentiatedRun(SensitivitySamples):
     @property
     def projector(self) -> np.ndarray:
         """P, (n, n): it projects a change of the start onto the constraints; without constraints it is the identity."""
-        return self._start.projector.copy()
+        return self._start.projector
 
     @property
     def metric(self) -> str:
