@@ -1,5 +1,7 @@
 """Questions that have no answer are refused in words, with a remedy that runs."""
 
+from contextlib import nullcontext
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -172,3 +174,10 @@ def test_models_without_states():
         dd.branch(m, "k", (-1.0, 1.0))
     with pytest.raises(dd.InputError, match="'algebraic' has no states"):
         dd.periodic(m, period=1.0)
+
+
+def test_a_time_limit_is_that_of_all_runs_together(monkeypatch):
+    given = []
+    monkeypatch.setattr("daedalus.model.time_limit.limited_to", lambda seconds: given.append(seconds) or nullcontext())
+    dd.periodic(van_der_pol(), period=6.5, time_limit=7.0)
+    assert given[0] == 7.0

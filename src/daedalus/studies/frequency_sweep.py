@@ -21,6 +21,7 @@ from daedalus.model.plain_numbers import plain_number
 from daedalus.model.reopened import as_model
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.model.values import check_mapping, unit_of
 from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.run.request import check_options
@@ -44,6 +45,7 @@ LOOKED_FOR, MOST_POINTS, MOST_WHOLE = 0.02, 150, 2000
 FIRST_PERIODS, MOST_PERIODS, SETTLED = 50, 3200, 1e-3
 
 
+@limits_time
 def frequency_sweep(
     model: Model | System,
     input: str,

@@ -18,6 +18,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.run.request import check_options, read_span
 
@@ -29,6 +30,7 @@ FIRST_INTERVALS, FEWEST_INTERVALS = 400, 100
 SMALLEST = 1e-12
 
 
+@limits_time
 def lyapunov(
     model: Model | System,
     span: float | tuple[float, float],

@@ -24,6 +24,7 @@ from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.model.values import check_mapping
 from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.result.trajectory import Trajectory
@@ -63,6 +64,7 @@ MOST_WORK = 100
 CLOSES = 1e-5
 
 
+@limits_time
 def periodic(
     model: Model | System,
     start: Any = None,
@@ -112,10 +114,8 @@ def periodic(
                 because="its motion repeats itself with the period of what drives it, or a multiple of it.",
                 remedy="dd.periodic(m, period=0.02)",
             )
-        if beat is None:
-            period, start = return_time(model, start, begin, options)
-        else:
-            period, start = return_beats(model, start, begin, options, beat)
+        given = model, start, begin, options
+        period, start = return_time(*given) if beat is None else return_beats(*given, beat)
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
         raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
     question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)

@@ -11,6 +11,7 @@ from daedalus.model.model import Model
 from daedalus.model.names import counted
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import check_options
 from daedalus.simulation.simulate import simulate
@@ -22,6 +23,7 @@ FIRST_SPAN, MOST_IN_VAIN, MOST_DOUBLINGS = 1.0, 8, 60
 MOST_STEPS = 100_000
 
 
+@limits_time
 def poincare(
     model: Model | System,
     guard: object,
