@@ -102,9 +102,8 @@ class Gear(WithRatio, mechanical.Rotational):
     """shaft_b turns `speed_ratio` times as fast as shaft_a: ω_out = n ω_in, T_out = T_in / n.
 
     `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the driven side. At rest the
-    gear locks, as dry friction does, while the torques on its sides differ by no more than these losses: `friction` is
-    that friction, seen from shaft_a, and `friction.mode` is 0 while the gear locks. Modelica's `ratio` is the
-    reduction: flange_a.phi = ratio · flange_b.phi.
+    gear locks, as dry friction does, while the torques on its sides differ by no more than these losses. Modelica's
+    `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
     """
 
     keywords = RATIOS
@@ -119,8 +118,7 @@ class Gear(WithRatio, mechanical.Rotational):
             return
         # Seen from shaft_a, η τ arrives where it drives, τ / η where it is driven; at rest anything between them does.
         losing, driven = 1 - q.efficiency, 1 / q.efficiency - 1
-        level = 0.5 * (losing + driven) * ca.fabs(a.torque)
-        lost = 0.5 * (losing - driven) * a.torque - m.friction("friction", a.speed, kinetic=level)
+        lost = 0.5 * ((losing + driven) * ca.fabs(a.torque) * ca.sign(a.speed) + (losing - driven) * a.torque)
         m.equation(a.torque, -ratio * b.torque + lost, name="torques")
         m.lost(a.torque * a.speed + b.torque * b.speed)
 
