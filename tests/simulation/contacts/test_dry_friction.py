@@ -190,6 +190,29 @@ def test_two_brakes_that_hold_the_same_shaft_share_its_load_and_are_told_by_name
 
 
 @pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_friction_of_a_pivot_by_the_force_of_its_constraint(method: str) -> None:
+    """Such levels have no formula at index 3: every method was refused, with the advice to take radau5."""
+    m = dd.Model("pendulum by Cartesian coordinates")
+    q = m.coordinate("q", 2, start=[1.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    rod = m.constraint("rod", ca.sumsqr(q) - 1)
+    rubs = m.friction("pivot", q[0] * m.rate(q)[1] - q[1] * m.rate(q)[0], kinetic=0.3 * ca.fabs(2 * rod))
+    m.force(rubs * ca.vertcat(-q[1], q[0]), at=q)
+    own = dd.Model("the same by its angle")
+    a = own.coordinate("a", start=0.0, rate=0.0)
+    own.kinetic_energy(0.5 * own.rate(a) ** 2)
+    own.potential_energy(9.81 * ca.sin(a))
+    pull = own.rate(a) ** 2 - 9.81 * ca.sin(a)
+    own.generalised_force(a, own.friction("pivot", own.rate(a), kinetic=0.3 * ca.fabs(pull)))
+    tr, expected = dd.simulate(m, 4.0, method=method, rtol=1e-8), dd.simulate(own, 4.0, rtol=1e-10)
+    assert tr.success
+    assert [event.name for event in tr.events] == [event.name for event in expected.events]
+    angle = np.unwrap(np.arctan2(tr["q"][:, 1], tr["q"][:, 0]))
+    assert np.abs(angle - expected.at(tr.time)["a"]).max() < 1e-6
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
 def test_a_condition_on_a_force_fits_the_modes_that_the_run_begins_with(method: str) -> None:
     """The branch of |N| was that of sliding forwards, with which frictions begin: f = -0.0913 pushed backwards."""
     m = dd.Model("block under a lever")
