@@ -6,7 +6,7 @@ import pytest
 from records_of import records_of
 
 import daedalus as dd
-from daedalus.simulation.noise import curved_noise
+from daedalus.simulation.noise import curved_noise, ito_drift
 from daedalus.simulation.noise.curved_noise import curved_paths
 from daedalus.simulation.noise.ito_drift import noise_leaves_noise
 from daedalus.simulation.noise.wiener_path import increments
@@ -159,3 +159,15 @@ def test_found_steps_are_longer_than_those_of_held_noise():
     exact = dd.simulate(double_well(), 1.0, step=1e-4, seed=0)["x"][-1]
     assert abs(run["x"][-1] - exact) < 0.2 * abs(held["x"][-1] - exact)
     assert abs(run["x"][-1] - exact) < 1e-3
+
+
+def test_many_added_noises_are_not_looked_at_in_pairs(monkeypatch):
+    m = dd.Model("ladder")
+    x, w = m.state("x", 30, start=0.0), m.noise("w", 1.0, 30)
+    m.equation(m.der(x), -ca.sin(x) + w)
+    looked, changed = [], ito_drift._Drift._changed
+    monkeypatch.setattr(ito_drift._Drift, "_changed", lambda *given: looked.append(given) or changed(*given))
+    system = m.freeze()
+    assert ito_drift.with_ito_drift(system) is system
+    assert ito_drift.noises_commute(system) and noise_leaves_noise(system)
+    assert len(looked) == 30 * ito_drift.POINTS

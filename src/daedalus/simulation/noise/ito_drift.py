@@ -54,7 +54,7 @@ def _with_drift(system: System) -> System:
     if not positions:
         return system
     drift = _Drift(system, positions, densities)
-    if _is_zero(system, drift):
+    if noise_leaves_noise(system) or _is_zero(system, drift):
         return system
     xdot, shift = system.symbol("xdot"), drift.expression()
     if ca.depends_on(shift, xdot):
@@ -159,7 +159,7 @@ def noises_commute(system: System) -> bool:
 def _commute(system: System) -> bool:
     white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
     positions = [k for v in white for k in system.place(v.name).positions.tolist()]
-    if len(positions) < 2:
+    if len(positions) < 2 or noise_leaves_noise(system):
         return True
     if _is_singular(system):
         system = reduce(system).freeze()
@@ -279,13 +279,13 @@ class _Drift:
 
     def at(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         """The drift at a point, and what the noises move; solved with numbers."""
-        pushed = self._pushed(point)
-        if pushed is None:
-            return np.full(self.count, np.nan), np.zeros(self.count)
-        pushes, changes = pushed
         weights = np.array(self.densities)
-        own = changes[np.arange(len(weights)), np.arange(len(weights))]
-        return 0.5 * weights @ own, weights @ np.abs(pushes)
+        try:
+            moves = self._moves(point)
+            own = [self._changed(point, moves, k, push[: self.count]) for k, push in enumerate(moves)]
+        except np.linalg.LinAlgError:
+            return np.full(self.count, np.nan), np.zeros(self.count)
+        return 0.5 * weights @ np.array(own), weights @ np.abs(moves[:, : self.count])
 
     @cached_property
     def _curved(self) -> ca.Function:
@@ -318,24 +318,40 @@ class _Drift:
         return [(changes[i, j] - changes[j, i], np.abs(pushes[i]) + np.abs(pushes[j])) for i, j in pairs]
 
     def left(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """How much noises change what noises move, and what they move, each summed up."""
-        pushed = self._pushed(point)
-        if pushed is None:
+        """How what noises move changes along what all move in some shares, and what they move, each summed up."""
+        try:
+            moves = self._moves(point)
+            along = np.cos(np.arange(1.0, len(moves) + 1)) @ moves[:, : self.count]
+            changes = np.array([self._changed(point, moves, k, along) for k in range(len(moves))])
+        except np.linalg.LinAlgError:
             return np.full(self.count, np.nan), np.zeros(self.count)
-        pushes, changes = pushed
-        return np.abs(changes).sum(axis=(0, 1)), np.abs(pushes).sum(axis=0)
+        return np.abs(changes).sum(axis=0), np.abs(moves[:, : self.count]).sum(axis=0)
+
+    def pushes(self, point: list[Any]) -> np.ndarray | None:
+        """How the noises move the states, one row each; None where nothing determines it."""
+        try:
+            return self._moves(point)[:, : self.count]
+        except np.linalg.LinAlgError:
+            return None
+
+    def _moves(self, point: list[Any]) -> np.ndarray:
+        """What every noise moves, one row each."""
+        by_y, _, by_w = (matrix.full() for matrix in self._first.call(point))
+        return np.asarray(-np.linalg.solve(by_y, by_w).T)
+
+    def _changed(self, point: list[Any], moves: np.ndarray, noise: int, dx: np.ndarray) -> np.ndarray:
+        """How what a noise moves changes along a direction of the states."""
+        by_y, by_x, _ = (matrix.full() for matrix in self._first.call(point))
+        dy = -np.linalg.solve(by_y, by_x @ dx)
+        change = self._second.call([*point, moves[noise], dx, dy])[0].full()[:, noise]
+        return np.asarray(-np.linalg.solve(by_y, change)[: self.count])
 
     def _pushed(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray] | None:
         """What every noise moves, and how it changes along what another one moves; None where nothing determines it."""
-        by_y, by_x, by_w = (matrix.full() for matrix in self._first.call(point))
         try:
-            moves = -np.linalg.solve(by_y, by_w).T
-            changes = np.empty((len(moves), len(moves), self.count))
-            for along, push in enumerate(moves):
-                dy = -np.linalg.solve(by_y, by_x @ push[: self.count])
-                for noise, own in enumerate(moves):
-                    change = self._second.call([*point, own, push[: self.count], dy])[0].full()[:, noise]
-                    changes[noise, along] = -np.linalg.solve(by_y, change)[: self.count]
+            moves = self._moves(point)
+            pushes, places = moves[:, : self.count], range(len(moves))
+            changes = np.array([[self._changed(point, moves, k, along) for along in pushes] for k in places])
         except np.linalg.LinAlgError:
             return None
-        return moves[:, : self.count], changes
+        return pushes, changes
