@@ -97,6 +97,11 @@ class ContactModes:
             return None
         return TransitionKind.SLIPS if then[pair] else TransitionKind.STICKS
 
+    @property
+    def count(self) -> int:
+        """How many changes there were."""
+        return len(self._moments)
+
     # -- when they change --------------------------------------------------------------------------------------
 
     def stays(self, then: Modes) -> bool:

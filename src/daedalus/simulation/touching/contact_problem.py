@@ -44,6 +44,7 @@ class ContactCounts:
     """What a run cost."""
 
     steps: int = 0
+    attempts: int = 0
     rejected: int = 0
     rhs: int = 0
     sweeps: int = 0

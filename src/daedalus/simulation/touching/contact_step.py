@@ -80,7 +80,7 @@ class ContactStepper(ContactProblem):
         middle = bodies.rows.moved(x, bodies.rows.twists(x), 0.5 * h, middle)
         slope = self.rhs(t + 0.5 * h, middle)
         free = x + h * slope
-        self.counts.rhs += 2
+        self.counts.rhs, self.counts.attempts = self.counts.rhs + 2, self.counts.attempts + 1
         seen = bodies.rows.seen_from(middle)
         before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)

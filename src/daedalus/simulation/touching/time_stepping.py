@@ -22,6 +22,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Piece, Road, find_road
+from daedalus.simulation.touching.chatter import Chatter
 from daedalus.simulation.touching.conflicting_laws import NoMotionError
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
 from daedalus.simulation.touching.contact_problem import EXACT, QUICK, ContactCounts
@@ -34,6 +35,7 @@ from daedalus.simulation.touching.single_laws import STOP, single_laws, without_
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.touching_requests import (
+    EVENT_DRIVEN,
     FEW,
     MOREAU,
     check_touching,
@@ -58,8 +60,6 @@ SAMPLES = 2000
 MOMENT = 1e-6
 # Attempts to end a step where a contact closes.
 ATTEMPTS = 12
-# More impacts than this in a hundredth of the span, and steps become equal.
-CROWD = 400
 
 
 def run_touching(request: Request, progress: Callable[[float], object] | None = None) -> Trajectory:
@@ -137,7 +137,7 @@ class ContactMarch:
         self.located, self.why = is_located(request, bodies, row, self.fixed * self.speed)
         if bodies.count > FEW and not self.located:
             self.stepper.effort = QUICK
-        self.crowd: list[float] = []
+        self.chatter = Chatter(request.t1 - request.t0, self.fixed, bodies.count)
         self.rise = pull  # the largest acceleration in the step before
         self.modes = ContactModes(bodies, request.t1 - request.t0, self.beside)
         self.ahead: dict[Pair, bool] | None = None  # what presses from here on, where that is known
@@ -179,6 +179,8 @@ class ContactMarch:
                 end = min(stops[0], max(self.events.next_tick, self.t))
                 if self.located:
                     h = self._adaptive(min(h, self._longest()), end)
+                    if self.request.method != EVENT_DRIVEN:
+                        self._give_up(self.chatter.went_on(self.t, self.modes.count, self.counts.attempts))
                 else:
                     self._equal(end)
                 if not np.all(np.isfinite(self.x)):
@@ -415,12 +417,13 @@ class ContactMarch:
             stops = [k for one, k, _ in pairs if one == STOP]
             self.events.strike_stops(self.t, Present(self.x, self.forces), stops)
         self.rows.jump(self.t, self.x)
-        self.crowd.append(self.t)
-        recent = self.crowd[-CROWD:]
-        if len(recent) == CROWD and self.t - recent[0] < 0.01 * (self.request.t1 - self.request.t0):
-            self.located = False
-            self.why = f"more than {CROWD} impacts followed each other before {time_text(self.t)}"
+        self._give_up(self.chatter.struck(self.t))
         return pairs
+
+    def _give_up(self, why: str) -> None:
+        """Go on in equal steps, where there is a reason to."""
+        if why:
+            self.located, self.why = False, why
 
     def _happen(self) -> tuple[bool, Stop | None]:
         """What events and clocks of the model do at this moment: whether anything, and where one ends the run."""
