@@ -189,6 +189,20 @@ def test_two_brakes_that_hold_the_same_shaft_share_its_load_and_are_told_by_name
         assert tr.records[-1] == LoadShared(("front", "rear"))
 
 
+def test_brakes_that_stick_by_more_than_they_slide_by_do_not_share() -> None:
+    """Together they hold the sum of their static levels; one at its kinetic level would let go before."""
+    m = dd.Model("shaft")
+    w = m.state("w", start=1.0)
+    one, two = (m.friction(name, w, kinetic=1.0, static=1.2) for name in ("front", "rear"))
+    m.equation(m.der(w), one + two)
+    tr = dd.simulate(m, 2.0)
+    assert not tr.success
+    assert tr.stop_reason == (
+        "the forces of front, rear are not determined at t = 0.5; they hold the same motion, and how they share its "
+        "load is not said; try one contact in the place of those that hold the same thing, or compliance between them"
+    )
+
+
 @pytest.mark.parametrize("method", ["auto", "radau5"])
 def test_friction_of_a_pivot_by_the_force_of_its_constraint(method: str) -> None:
     """Such levels have no formula at index 3: every method was refused, with the advice to take radau5."""

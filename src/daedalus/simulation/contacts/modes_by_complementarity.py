@@ -48,6 +48,7 @@ def settled_modes(
         if wrong is None:
             _check_single(laws, place, modes, free, stiffness)
             modes, motion = _lasting(laws, place, modes, motion, free, stiffness)
+            _check_shares(laws, modes, motion, free, stiffness)
             return _without_idle(laws, place, modes, motion, free, stiffness)
         if tuple(modes) in seen:
             break
@@ -96,7 +97,22 @@ def _sharing(
     if not found:
         raise _shared(laws, modes)
     _check_same_motion(laws, found, free, stiffness)
-    return _best(laws, found, free)
+    modes, motion = _best(laws, found, free)
+    _check_shares(laws, modes, motion, free, stiffness)
+    return modes, motion
+
+
+def _check_shares(
+    laws: ContactLaws, modes: np.ndarray, motion: ContactMotion, free: Sequence[int], stiffness: np.ndarray
+) -> None:
+    """Refuse frictions that share a load and stick by more than they slide by: together they hold their static levels,
+    which a friction at its kinetic one does not."""
+    if not any(laws.is_friction[k] and modes[k] == 0 for k in free):
+        return
+    still = [k for k in free if laws.is_friction[k] and modes[k] != 0]
+    still = [k for k in still if abs(motion.change[k]) <= _slack(laws, motion, k, stiffness[k])]
+    if any(abs(motion.force[k]) < motion.level[k] * (1 - FORCE) for k in still):
+        raise _shared(laws, np.where(np.isin(np.arange(len(modes)), still), 0.0, modes))
 
 
 def _best(
