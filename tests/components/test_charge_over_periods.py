@@ -1,7 +1,7 @@
 """The charge of a node that hangs on capacitors and junctions alone, over many periods, by every implicit method.
 
-Charges that are linear in the voltages are kept to rounding. Those of junctions follow from voltages, which are the
-states: what they lose is bounded by the tolerance of the steps, period by period.
+Charges that are linear in the voltages are kept to rounding. Radau takes the change of a junction's charge for the
+current into it, and keeps that to rounding, too. What others lose is bounded by the tolerance, period by period.
 """
 
 import numpy as np
@@ -61,3 +61,15 @@ def test_the_charge_of_junctions_is_kept_within_the_tolerance_of_each_period(met
     charge = sum((np.array(tr[name]) for name in stored), 5e-12 * np.array(tr["v_f"]))
     assert np.abs(charge - charge[0]).max() < LEFT_A_PERIOD * PERIODS * rtol * abs(charge[0])
     assert np.ptp(np.array(tr["d1.charge"])) > 0.2 * abs(charge[0])
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+@pytest.mark.parametrize("rtol", [1e-3, 1e-4])
+def test_radau_keeps_the_charge_of_junctions_at_any_tolerance(method, rtol):
+    m, quiet = dd.components.from_spice(JUNCTIONS), (np.arange(PERIODS) + 0.9) * PERIOD
+    tr = dd.simulate(m, PERIODS * PERIOD, method=method, rtol=rtol, save_at=quiet)
+    stored = ("d1.charge", "q1.emitter_charge", "q1.collector_charge")
+    charge = sum((np.array(tr[name]) for name in stored), 5e-12 * np.array(tr["v_f"]))
+    assert tr.success
+    # 3e-4 and 8e-5 where voltages are discretised.
+    assert np.abs(charge - charge[0]).max() < 1e-8 * abs(charge[0])

@@ -12,6 +12,7 @@ from daedalus.components.poles import HEAT, NOISE_TEMPERATURE, Meter, losses, th
 from daedalus.components.semiconductors.bipolar import Transistor
 from daedalus.components.semiconductors.diode import Diode
 from daedalus.components.semiconductors.jfet import Jfet
+from daedalus.components.semiconductors.junction import charging
 from daedalus.components.semiconductors.mosfet import Mosfet
 from daedalus.components.semiconductors.piecewise import piecewise_valve, valve_poles
 from daedalus.errors import ModelError
@@ -67,7 +68,7 @@ class Capacitor(_Electrical):
     @staticmethod
     def _write(m: Any, q: Any) -> None:
         voltage, _, current = two_pole(m, "electrical", relative="state")
-        m.equation(current, q.capacitance * m.der(voltage), name="charge")
+        m.equation(current, charging(m, q.capacitance * m.der(voltage), q.capacitance * voltage), name="charge")
         m.stored(0.5 * q.capacitance * voltage**2)
         m.quantity("charge", q.capacitance * voltage, "C")
 

@@ -27,6 +27,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.signals import signal
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
+from daedalus.simulation.plant.plant import named_expressions
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.singular.rank_watch import rank_watch_of
 from daedalus.simulation.start.start_tolerance import start_tolerance
@@ -175,17 +176,10 @@ def _is_stiff(case: Case) -> bool:
 def _outputs(case: Case, names: Sequence[str]) -> tuple[ca.Function, ca.Function]:
     """What is asked for as a function of (t, x, u, p), and its transposed derivative."""
     system = case.system
-    flat = case.form.applied(system, concatenate([_expression(system, name) for name in names]))
+    flat = case.form.applied(system, concatenate(named_expressions(system, names)))
     point = system.symbols(("t", "x", "u", "p"))
     weights = ca.SX.sym("weights", flat.numel())
     sizes = [part.numel() for part in point[1:]]
     pulled = ca.densify(ca.jtimes(flat, ca.vertcat(*point[1:]), weights, True))
     parts = ca.vertsplit(pulled, np.cumsum([0, *sizes]).tolist())
     return ca.Function("outputs", point, [flat]), ca.Function("outputs_pulled", [*point, weights], parts)
-
-
-def _expression(system: System, name: str) -> ca.SX:
-    if name in system.outputs:
-        return ca.vec(ca.densify(system.outputs[name]))
-    place = system.place(name)
-    return ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))

@@ -114,13 +114,22 @@ def exponential(saturation: Any, voltage: Any, slope: Any) -> ca.SX:
     return saturation * (ca.exp(voltage / slope) - 1)
 
 
+def charging(m: Any, current: ca.SX, charge: Any) -> ca.SX:
+    """The current into a charge Q, written as ∂Q/∂v v'; a run may take the change of the charge itself in its place."""
+    m.written.assembly.charges.append((current, ca.SX(charge)))
+    return current
+
+
 def layer_current(m: Any, layer: Depletion, voltage: ca.SX, state: Any) -> ca.SX:
     """The current into a depletion layer, C(v) v'."""
-    return ca.SX(layer.slope(voltage) * m.der(state))
+    return charging(m, ca.SX(layer.slope(voltage) * m.der(state)), layer.charge(state))
 
 
 def displacement(m: Any, charge: Callable[..., ca.SX], voltages: Sequence[ca.SX], states: Sequence[Any]) -> ca.SX:
-    """The current into a charge Q(v, ...): ∂Q/∂v v' + ..., slopes at the voltages as functions of the drives."""
+    """The current into a charge Q(v, ...): ∂Q/∂v v' + ..., slopes at the voltages as functions of the drives.
+
+    It is no `charging`: such charges grow by decades in a step, and some runs by their change kept short steps.
+    """
     symbols = [ca.SX.sym(f"v{k}") for k in range(len(voltages))]
     slopes = ca.jacobian(ca.SX(charge(*symbols)), ca.vertcat(*symbols))
     (here,) = ca.substitute([ca.densify(slopes)], symbols, list(voltages))

@@ -10,6 +10,7 @@ import casadi as ca
 from daedalus.components.semiconductors.card_component import CardComponent
 from daedalus.components.semiconductors.junction import (
     Depletion,
+    charging,
     exponential,
     inner_state,
     junction_voltage,
@@ -224,7 +225,7 @@ class _Writing:
             m.equation(own, self.gate.voltage - other, name=f"gate {end} voltage")
             current = ca.SX(0)
             if overlap is not None:
-                current = overlap * m.der(own)
+                current = charging(m, overlap * m.der(own), overlap * own)
                 m.stored(0.5 * overlap * own**2)
                 m.quantity(f"gate_{end}_charge", overlap * own, "C")
             if shares:

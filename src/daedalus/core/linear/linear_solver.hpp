@@ -91,8 +91,7 @@ public:
     }
     long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
     SolverCounts counts() const noexcept {
-        return {factorisations, orderings, fill(), operations(), dense_, krylov_, krylov_solver_.iterations, gave_up_,
-                dense_ || krylov_ ? 0 : sparse_lu_.band()};
+        return {factorisations, orderings, fill(), operations(), dense_, krylov_, krylov_solver_.iterations, gave_up_};
     }
 
     long long factorisations = 0, orderings = 0;

@@ -21,6 +21,11 @@ struct ImplicitModel {
     // (t, x', x, z, u, p, v', v_x, v_z) -> dF/dx' v' + dF/d(x, z) v, which iterations multiply by; nullptr: by the nonzeros
     const Function* product = nullptr;
     const Function* drift = nullptr;     // (t, x', x, z, u, p, u') -> dF/dt + dF/du u'; nullptr where nothing needs it
+    // Where currents into charges stand in equations: (t, x', x, z, u, p) -> F without them, and the charges by equation;
+    // the same -> nonzeros of dF/dx' as above, of d(F without them)/d(x, z), of that part of dF/dx' which belongs to charges;
+    // nullptr where there are none.
+    const Function *charged = nullptr, *charged_jacobian = nullptr;
+    std::vector<long long> charged_rows;  // the equations that have some
     long long states = 0, unknowns = 0;  // numbers of x, and of x and z together
     ColumnGroups columns;
     Pattern matrix;                      // of a dF/dx' + dF/d(x, z), for one column

@@ -165,7 +165,8 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
                      long long unknowns, Integers dot_colind, Integers dot_rows, Integers all_colind,
                      Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
                      Integers held, Integers columns, long long zeros, std::vector<nb::object> products,
-                     nb::object below, bool autonomous, Integers curved) {
+                     nb::object below, bool autonomous, Integers curved, nb::object charged,
+                     nb::object charged_jacobian, Integers charged_rows) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
@@ -177,6 +178,15 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     if (!drift.is_none()) {
         model.drift = &function_of(drift, "drift");
         if (columns.empty()) check_drift(model);
+    }
+    if (!charged.is_none()) {
+        model.charged = &function_of(charged, "charged");
+        model.charged_jacobian = &function_of(charged_jacobian, "charged_jacobian");
+        check_sizes(*model.charged, model, {unknowns, unknowns}, "charged");
+        const auto dots = static_cast<long long>(dot_rows.size());
+        check_sizes(*model.charged_jacobian, model, {dots, static_cast<long long>(all_rows.size()), dots}, "charged_jacobian");
+        check_places(charged_rows, unknowns, "charged_rows has an entry out of range");
+        model.charged_rows.assign(charged_rows.begin(), charged_rows.end());
     }
     model.index = small_numbers(index, unknowns, 1, 1, "index");
     model.level = small_numbers(level, unknowns, 0, 0, "level");
@@ -200,6 +210,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     products.push_back(below);
     new (self) PythonImplicitModel{std::move(model), std::move(residual), std::move(jacobian), std::move(drift),
                                    std::move(products)};
+    self->charged = std::move(charged), self->charged_jacobian = std::move(charged_jacobian);
 }
 
 void read_matrix(nb::handle object, int rows, int stages, double (*out)[most_stages]) {
@@ -358,7 +369,8 @@ void bind_implicit(nb::module_& module) {
              "dot_rows"_a, "all_colind"_a, "all_rows"_a, "index"_a = nb::list(), "level"_a = nb::list(),
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
              "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false,
-             "curved"_a = nb::list())
+             "curved"_a = nb::list(), "charged"_a = nb::none(), "charged_jacobian"_a = nb::none(),
+             "charged_rows"_a = nb::list())
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a)
         .def("consistent_rows", consistent_rows, "t"_a, "rows"_a, "u"_a, "p"_a, "rtol"_a, "atol"_a, "step"_a);
     nb::class_<CollocationCoefficients>(module, "Collocation")

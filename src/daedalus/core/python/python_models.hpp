@@ -20,7 +20,7 @@ struct PythonImplicitModel {
     ImplicitModel core;
     nb::object residual, jacobian, drift;  // kept alive
     std::vector<nb::object> products;
-    nb::object preconditioner = nb::none(), product = nb::none();
+    nb::object preconditioner = nb::none(), product = nb::none(), charged = nb::none(), charged_jacobian = nb::none();
 };
 
 struct PythonLinearModel {

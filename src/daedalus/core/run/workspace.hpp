@@ -201,6 +201,10 @@ private:
             calls.drift = connect(*request.implicit->drift, inputs);
             calls.drift.arg[6] = state_.inputs.rates;
         }
+        if (const Function* charged = request.implicit->charged) {
+            calls.charged = connect(*charged, inputs);
+            calls.charged_jacobian = connect(*request.implicit->charged_jacobian, inputs);
+        }
         if (const Function* product = request.implicit->product) calls.product = connect(*product, inputs);
         if (const Function* below = request.implicit->columns.below.function) calls.below = connect(*below, inputs);
         state_.implicit = kernels_.make(*request.implicit, calls, request.implicit_method);

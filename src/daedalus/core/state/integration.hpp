@@ -77,7 +77,7 @@ struct Clocks {
 
 // The functions of an implicit model, connected to a run.
 struct ImplicitCalls {
-    Call residual, jacobian, drift, below, product;
+    Call residual, jacobian, drift, below, product, charged, charged_jacobian;
     bool has_drift = false;
 };
 

@@ -123,7 +123,8 @@ class _Writer:
             flat.written.events[name] = replace(event, resets=resets)
         self._write_equations(flat)
         parts = dict.fromkeys([*book.written.assembly.parts, *(path for path, *_ in self.entries)])
-        flat.written.ledger = Ledger(tuple(parts), tuple(self.entries), *self.known)
+        charges = tuple(book.written.assembly.charges)
+        flat.written.ledger = Ledger(tuple(parts), tuple(self.entries), *self.known, charges)
         self._keep_derivatives(flat)
         if not any(variable.kind in ("state", "algebraic") for variable in flat.written.variables.values()):
             self._keep_one(flat)

@@ -34,6 +34,7 @@ class Ledger:
     entries: tuple[Entry, ...]
     gone: ca.SX
     put: ca.SX
+    charges: tuple[tuple[ca.SX, ca.SX], ...] = ()  # the current into a charge, and the charge
 
     def read_expression(self, system: Any, expression: ca.SX) -> ca.SX:
         """An expression in symbols of parts, with what stands for those that joining took away."""
@@ -41,6 +42,13 @@ class Ledger:
         if not any(symbol_key(symbol) in gone for symbol in ca.symvar(expression)):
             return expression
         return ca.densify(ca.substitute([expression], [self.gone], [self.put])[0])
+
+    def charged(self) -> tuple[ca.SX, ca.SX]:
+        """The currents into charges that are functions of voltages, and these charges, in the symbols of the system."""
+        columns = [ca.vertcat(ca.SX(0, 1), *own) for own in zip(*self.charges)] or [ca.SX(0, 1)] * 2
+        if self.gone.numel():
+            columns = ca.substitute(columns, [self.gone], [self.put])
+        return ca.densify(columns[0]), ca.densify(columns[1])
 
     def amounts(self) -> dict[Account, ca.SX]:
         """Power in, stored energy and lost power of every part, as columns in the symbols of the system."""

@@ -67,6 +67,7 @@ class WrittenAssembly:
     driven: set[str] = field(default_factory=set)  # keywords of ready parts that are expressions, outputs by that name
     stored: list[tuple[str, ca.SX]] = field(default_factory=list)  # energy by part
     lost: list[tuple[str, ca.SX]] = field(default_factory=list)  # power by part
+    charges: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)  # the current into a charge, and the charge
     # The equations of parts as signed sums in names of the part, by part; parts of one kind share one table. What
     # travels does without.
     sums: dict[str, dict[str, SumRows]] = field(default_factory=dict)
@@ -104,12 +105,14 @@ class WrittenAssembly:
             "anchors": list(self.anchors),
             "stored": [path for path, _ in self.stored],
             "lost": [path for path, _ in self.lost],
+            "charges": len(self.charges),
         }
 
     def expressions(self) -> list[ca.SX]:
         """The expressions that belong to the outline, in its order."""
         ledger = [expression for _, expression in (*self.stored, *self.lost)]
-        return [*self.sources.values(), *self.anchors.values(), *ledger]
+        charges = [expression for pair in self.charges for expression in pair]
+        return [*self.sources.values(), *self.anchors.values(), *ledger, *charges]
 
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix."""
@@ -132,3 +135,4 @@ class WrittenAssembly:
         self.anchors.update({prefix + name: next(expressions) for name in outline["anchors"]})
         self.stored += [(inside(path), next(expressions)) for path in outline["stored"]]
         self.lost += [(inside(path), next(expressions)) for path in outline["lost"]]
+        self.charges += [(next(expressions), next(expressions)) for _ in range(outline.get("charges", 0))]

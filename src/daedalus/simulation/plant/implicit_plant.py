@@ -21,9 +21,11 @@ from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import SolverError
 from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
+from daedalus.model.system.once import By
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import switches_of
+from daedalus.simulation.plant.charges import charges_of
 from daedalus.simulation.plant.held_levels import held_levels
 from daedalus.simulation.plant.plant import SELDOM, Plant
 from daedalus.simulation.plant.projection import moved_onto
@@ -37,8 +39,9 @@ class ImplicitPlant(Plant):
 
     is_implicit = True
 
-    def __init__(self, system: System, index: VariableIndex | None = None) -> None:
+    def __init__(self, system: System, index: VariableIndex | None = None, origin: System | None = None) -> None:
         super().__init__(system)
+        self._origin = system if origin is None else origin
         n, nz = system.sizes["x"], system.sizes["z"]
         self.row_parts = {"x": slice(0, n), "z": slice(n, n + nz), "xdot": slice(n + nz, 2 * n + nz)}
         self.width = 2 * n + nz
@@ -64,7 +67,7 @@ class ImplicitPlant(Plant):
     def deep_by_index(self) -> np.ndarray:
         """The same, also where a run has to tell in which mode they follow from the states."""
         deep, system = np.zeros(self.width, dtype=bool), self.system
-        if self.index.largest < 2 or system.choices:
+        if self.index.largest < 2 or system.choices or system.delayed:
             return deep
         index, n = np.asarray(self.index.index), system.sizes["x"]
         deep[self.row_parts["z"]] = index[n:] > 1
@@ -117,6 +120,26 @@ class ImplicitPlant(Plant):
         loops = None if slopes is None else compile_loops("jacobian", slopes.rows, jacobian)
         structure.compiled_slopes()
         return compiled, compile_function(jacobian(), seldom=SELDOM_IN_RESIDUAL) if loops is None else loops
+
+    @cached_property
+    def charged(self) -> tuple[Compiled, Compiled, list[int]] | None:
+        """F without the currents into charges, the charges by equation; its Jacobians; the equations that have some."""
+        found = charges_of(self.system, By(self._origin))
+        if found is None or self.index.largest > 1 or structure_of(self.system).has_long_slopes:
+            return None
+        arguments, whole = self.system.symbols(), self.patterns[1]
+        unknowns = ca.vertcat(*self.system.symbols(("x", "z")))
+        slopes = ca.jacobian(found.rest, unknowns)
+        if (whole + slopes.sparsity()).nnz() > whole.nnz():
+            return None
+        functions = ca.Function("charged", arguments, [found.rest, found.charge])
+        parts = [self.jacobians[0], ca.project(slopes, whole), ca.project(found.slopes, self.patterns[0])]
+        jacobians = ca.Function("charged_jacobian", arguments, parts)
+        return (
+            compile_function(functions, seldom=SELDOM_IN_RESIDUAL),
+            compile_function(jacobians, seldom=SELDOM_IN_RESIDUAL),
+            list(found.rows),
+        )
 
     @cached_property
     def drift(self) -> Compiled:
@@ -172,9 +195,13 @@ class ImplicitPlant(Plant):
         if self.index.largest == 1:
             index = level = []
         sizes = (n, n + self.system.sizes["z"])
+        charged = self.charged if residual is self.functions[0].core and not (dependent or held) else None
+        rest, slopes, rows = (None, None, []) if charged is None else charged
         return _core.ImplicitModel(
             residual, jacobian, *sizes, *patterns, index, level, drift, list(dependent), list(held),
             autonomous=self.is_autonomous, curved=self.curved,
+            charged=None if rest is None else rest.core,
+            charged_jacobian=None if slopes is None else slopes.core, charged_rows=rows,
         )  # fmt: skip
 
     @cached_property

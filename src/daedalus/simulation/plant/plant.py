@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +21,7 @@ from daedalus.model.names import element_label, flat_index, split_index
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.open_algebraics import smallest_taken
 from daedalus.model.system.system import System
+from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.findings import EquationsSetApart
 from daedalus.reduction.forms.linear_form import always_singular
 from daedalus.reduction.reduction_record import Reduction
@@ -210,6 +211,21 @@ class Plant(ABC):
         if k is None:
             raise InputError(f"{name} does not exist.", f"{stem} has shape {shape}")
         return slice(place.start + k, place.start + k + 1), ()
+
+
+def named_expressions(system: System, names: Sequence[str]) -> list[ca.SX]:
+    """Variables, derivatives, their elements and outputs by name, each as a column in a system's symbols."""
+    outputs, symbols = system.outputs, {letter: system.symbol(letter) for letter in ARGUMENTS}
+
+    def expression(name: str) -> ca.SX:
+        if name in ("t", "time"):
+            return symbols["t"]
+        if name in outputs:
+            return ca.vec(ca.densify(outputs[name]))
+        place = system.place(name)
+        return ca.vertcat(*(symbols[letter][int(k)] for letter, k in zip(place.letters, place.positions)))
+
+    return [expression(name) for name in names]
 
 
 def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:

@@ -41,16 +41,21 @@ def find_plant(system: System) -> Plant | NoForm:
     return ExplicitPlant(system) if isinstance(form, ExplicitForm) else LinearPlant(system)
 
 
-def implicit_plant_of(system: System, index: VariableIndex | None = None) -> ImplicitPlant:
+def implicit_plant_of(
+    system: System, index: VariableIndex | None = None, origin: System | None = None
+) -> ImplicitPlant:
     """The implicit plant of a system, made once and kept with it.
 
-    index: that of each variable, where the system's own structure no longer shows it.
+    index: that of each variable, where the system's own structure no longer shows it. origin: the system of the same
+    unknowns whose conditions have become modes in this one.
     """
-    return once(system, _as_written, By(index))
+    return once(system, _as_written, By(index), By(origin))
 
 
-def _as_written(system: System, index: By[VariableIndex | None]) -> ImplicitPlant:
-    return SelectedPlant(system, index.value) if system.choices else ImplicitPlant(system, index.value)
+def _as_written(system: System, index: By[VariableIndex | None], origin: By[System | None]) -> ImplicitPlant:
+    if system.choices:
+        return SelectedPlant(system, index.value)
+    return ImplicitPlant(system, index.value, origin.value)
 
 
 def plant_for_rows(system: System, rows: np.ndarray) -> Plant:
@@ -67,7 +72,7 @@ def switched_plant(plant: Plant) -> tuple[Plant, Switches | None, tuple[Record, 
     notes = tuple(JumpNotLocated(name) for name in switches.left)
     if isinstance(plant, ImplicitPlant):
         # The index of each variable is that of the equations as written.
-        return implicit_plant_of(twin, variable_index(plant.system)), switches, notes
+        return implicit_plant_of(twin, variable_index(plant.system), plant.system), switches, notes
     found = find_plant(twin)
     if isinstance(found, NoForm):
         return plant, None, (SwitchesNotLocated(found.reason),)

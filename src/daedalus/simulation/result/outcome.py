@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from daedalus.simulation.result.ending import Stop
-from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, TurnedCondition
 from daedalus.simulation.result.records import Record
 
 COUNTED = 3  # numbers that the core counts of a step
@@ -45,7 +45,8 @@ class Outcome:
     method: str
     work: Work
     records: tuple[Record, ...] = ()
-    events: tuple[FiredEvent, ...] = ()
+    # (index of the event, time, x before, x after)
+    events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
     contacts: tuple[ContactChange, ...] = ()  # between bodies
     turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from daedalus._core import shared_numbers
 from daedalus.errors import InputError
 from daedalus.model.signals import KINDS, Signal
 from daedalus.model.switching.schedule import SAME_TIME
@@ -20,7 +19,7 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TransitionKind, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.outcome import COUNTED, Outcome, Work
@@ -28,8 +27,6 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.trajectory import Trajectory
 
-# Of an instant, behind those of its clocks.
-MOST_ROUNDS = int(shared_numbers["most_rounds"])
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
@@ -216,15 +213,16 @@ def _rebuilt_tables(told: PlainRecord, arrays: SavedArrays, inputs: int) -> tupl
     return tuple(tables)
 
 
-def _rebuilt_events(told: PlainRecord, arrays: SavedArrays, known: int, width: int) -> tuple[FiredEvent, ...]:
+def _rebuilt_events(
+    told: PlainRecord, arrays: SavedArrays, known: int, width: int
+) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
     events = []
     for k, entry in enumerate(told.items("events")):
         place = f"{told.place}.events[{k}]"
-        index, t, number = checked_list(entry, place, 3)
+        index, t = checked_list(entry, place, 2)
         before, after = arrays.get(f"event_{k}", 2, width)
         time = PlainRecord({"time": t}, place).number("time")
-        event = checked_integer(index, place, 0, known)
-        events.append(FiredEvent(event, time, before, after, checked_integer(number, place, 0, known + MOST_ROUNDS)))
+        events.append((checked_integer(index, place, 0, known), time, before, after))
     return tuple(events)
 
 

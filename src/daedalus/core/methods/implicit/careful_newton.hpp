@@ -11,7 +11,6 @@
 #include <limits>
 
 #include "methods/implicit/implicit_state.hpp"
-#include "methods/implicit/newton_outcome.hpp"
 #include "model/damped_newton.hpp"
 
 namespace daedalus {

@@ -16,11 +16,14 @@ namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
 
+// How Newton's method ended on the equations of a step.
+enum class NewtonOutcome { converged, diverged, not_finite, singular };
+
 // The part of an implicit run that does not depend on the method.
 struct ImplicitState {
     const ImplicitModel& model;
     const long long states, unknowns;
-    Call residual, jacobian, drift, below, product;
+    Call residual, jacobian, drift, below, product, charged, charged_jacobian;
     bool has_drift = false;
     bool restarted = true;  // nothing of the past holds: the start, a breakpoint, a reset
     double restart_time = std::numeric_limits<double>::quiet_NaN();  // the last time that this was so
@@ -35,6 +38,7 @@ struct ImplicitState {
     Arena memory;
     double* dot;           // nonzeros of dF/dx' and of dF/d(x, z) at the last evaluation
     double* all;
+    double* charged_dot;   // that part of dF/dx' which belongs to charges
     double* row_scale;     // powers of h
     double* column_scale;
     double* weights;       // one over the tolerance of each unknown, zeros up to full lanes
@@ -76,9 +80,12 @@ struct ImplicitState {
           drift(calls.drift),
           below(calls.below),
           product(calls.product),
+          charged(calls.charged),
+          charged_jacobian(calls.charged_jacobian),
           has_drift(calls.has_drift),
           dot(memory.carve(static_cast<long long>(m.dot_place.size()))),
           all(memory.carve(static_cast<long long>(m.all_place.size()))),
+          charged_dot(memory.carve(m.charged ? static_cast<long long>(m.dot_place.size()) : 0)),
           row_scale(memory.carve(m.unknowns)),
           column_scale(memory.carve(m.unknowns)),
           weights(memory.carve(padded(m.unknowns))),
@@ -154,6 +161,21 @@ inline bool residual_at(Integration& s, ImplicitState& m, double t, const double
     return even + odd == 0;
 }
 
+// The same without the currents into charges, and the charges by equation.
+inline bool charged_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w, double* out,
+                       double* charges) noexcept {
+    ++s.rhs_calls;
+    set_time(s, t);
+    m.charged.arg[1] = rate, m.charged.arg[2] = w, m.charged.arg[3] = w + m.states;
+    m.charged.res[0] = out, m.charged.res[1] = charges;
+    if (const int failed = evaluate(m.charged)) [[unlikely]]
+        note_failure(s, failed, out, m.unknowns);
+    const volatile double *fresh = out, *held = charges;
+    double sum = 0;
+    for (long long i = 0; i < m.unknowns; ++i) sum += 0 * fresh[i] + 0 * held[i];
+    return sum == 0;
+}
+
 inline void keep_point(ImplicitState& m, double t, const double* rate, const double* w) noexcept {
     m.point_time = t;
     copy(rate, m.states, m.point_rate);
@@ -184,12 +206,15 @@ DAEDALUS_COLD void mend_slopes(Integration& s, ImplicitState& m, double t, const
     }
 }
 
-inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w) noexcept {
+inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
+                        bool charged = false) noexcept {
     ++m.jacobians;
     set_time(s, t);
-    m.jacobian.arg[1] = rate, m.jacobian.arg[2] = w, m.jacobian.arg[3] = w + m.states;
-    m.jacobian.res[0] = m.dot, m.jacobian.res[1] = m.all;
-    const bool failed = fails(s, m.jacobian);
+    Call& call = charged ? m.charged_jacobian : m.jacobian;
+    call.arg[1] = rate, call.arg[2] = w, call.arg[3] = w + m.states;
+    call.res[0] = m.dot, call.res[1] = m.all;
+    if (charged) call.res[2] = m.charged_dot;
+    const bool failed = fails(s, call);
     if (m.group_count > 0 || m.model.product) keep_point(m, t, rate, w);
     if (m.model.product) copy(s.inputs.u, m.model.product->size_in[4], m.point_inputs);
     if (!failed && m.group_count == 0) {

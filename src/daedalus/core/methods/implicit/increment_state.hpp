@@ -3,6 +3,7 @@
 
 #include "methods/implicit/implicit_state.hpp"
 #include "methods/implicit/stage_coefficients.hpp"
+#include "methods/implicit/step_charges.hpp"
 
 namespace daedalus {
 
@@ -24,6 +25,7 @@ struct IncrementState : ImplicitState {
     double* largest;   // the largest sizes met at fixed step, which Newton's accuracy refers to
     double* noise;     // what rounding leaves of corrections, times the power of h that errors count by
     double* defect;    // by how much equations without x' are violated at the beginning, where that is kept
+    StepCharges charges;
 
     bool jacobian_known = false, jacobian_fresh = false, factored = false;
     int failures = 0;  // of Newton's method in a row
@@ -54,6 +56,7 @@ struct IncrementState : ImplicitState {
           lanes(padded(m.unknowns)) {
         for (double** rows : {&z, &before, &change, &turned, &kept}) *rows = memory.carve(count * lanes);
         for (double** row : {&stage, &rate, &error, &begin, &largest, &noise, &defect}) *row = memory.carve(lanes);
+        charges.make(memory, m, count);
     }
 };
 

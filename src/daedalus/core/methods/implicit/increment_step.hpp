@@ -72,6 +72,7 @@ struct IncrementStep : StageNewton<M, State> {
         const double h = s.t_new - s.t, length = std::fabs(h);
         s.accepted = m.estimate_known = false;
         if (m.restarted) forget(s, m);
+        if (!begin_charges(s, m, m.charges, m.turned)) return shorter(s, m, cut_if_not_finite, Status::not_finite);
         if (!ready(s, m, h)) return s.abort_called ? Status::aborted : shorter(s, m, 0.5, Status::singular);
         set_weights(s, m, s.x, m.rtol, m.atol_factor, length);
         M::widen_if_noisy(m, h);
@@ -79,6 +80,12 @@ struct IncrementStep : StageNewton<M, State> {
         if (m.model.deepest > 2) keep_defect(s, m);
         double cut = 0.5;
         NewtonOutcome outcome = M::solve_stages(s, m, h, cut);
+        if (m.charges.in_step && outcome != NewtonOutcome::converged && m.failures > 0 && !s.abort_called) {
+            m.charges.in_step = false;
+            start_stages(s, m);
+            outcome = M::solve_stages(s, m, h, cut);
+            if (outcome == NewtonOutcome::converged) m.charges.give_up();
+        }
         if (outcome == NewtonOutcome::diverged) {
             note_failure_of_newton(m);
             if (takes_care(s, m, ++m.failures) && m.jacobian_fresh && !s.abort_called)
@@ -110,7 +117,7 @@ struct IncrementStep : StageNewton<M, State> {
         set_weights(s, m, s.fixed_step > 0 ? m.largest : s.x, m.rtol, m.atol_factor, std::fabs(h));
         for (int round = 0; round < 2 && !s.taken && !s.abort_called; ++round) {
             if (round == 1) m.jacobian_known = false;
-            if (!ready(s, m, h)) break;
+            if (!begin_charges(s, m, m.charges, m.turned) || !ready(s, m, h)) break;
             start_stages(s, m);
             double cut = 0;
             s.taken = M::solve_stages(s, m, h, cut) == NewtonOutcome::converged;
@@ -168,6 +175,7 @@ private:
         m.jacobian_known = m.factored = m.step_known = m.step_in_z = false;
         m.first = true, m.contraction = 1, m.restarted = m.noise_known = false;
         m.refusals = 0, m.kept_part = 0, m.defect_known = false;
+        if (m.charges.has_some) m.charges.restart(s.t, s.x, m.states);
     }
 
     // What is left of the constraints at the beginning, and how much of it this step keeps.
@@ -192,7 +200,7 @@ private:
     // Jacobian and factors for this step; false where a matrix is singular.
     static bool ready(Integration& s, State& m, double h) noexcept {
         if (!m.jacobian_known || m.condition_left) {
-            if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x)) return false;
+            if (!jacobian_at(s, m, s.t, s.x + m.unknowns, s.x, m.charges.in_step)) return false;
             m.jacobian_known = m.jacobian_fresh = true;
             m.condition_left = false;
             m.factored = false;
@@ -360,6 +368,7 @@ private:
         std::fill(m.error, m.error + m.lanes, 0.0);
         M::note_estimate(m);
         m.restarted = s.accepted = true;
+        m.charges.give_up();
         m.failures = m.refusals = 0, m.noisiest = -1;
         s.h = h;
         return true;
@@ -377,6 +386,7 @@ private:
 
     static Status reject(Integration& s, State& m, double h, double error) noexcept {
         ++s.rejected, ++m.refusals;
+        if (m.charges.in_step && m.refusals >= many_refusals) m.charges.give_up();
         if (m.kept_part == 0 && std::isfinite(error)) m.defect_error = error;
         m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
         s.h = std::isfinite(error) ? (m.first ? cut_of_first * h : h / quotient_of(m, error)) : cut_if_not_finite * h;
@@ -407,6 +417,7 @@ private:
         m.first = m.after_failure = false;
         m.jacobian_fresh = false;
         m.failures = m.refusals = 0, m.noisiest = -1;
+        m.charges.note_success();
         M::let_noise_decay(m);
         note_step(m, h);
         let_defect_go(m);

@@ -18,16 +18,22 @@ inline void add_product(const ImplicitModel& model, long long row, double factor
     }
 }
 
-// out = factor * dF/dx' raw, by the last Jacobian.
-inline void multiply_mass(const ImplicitState& m, double factor, const double* raw, double* out) noexcept {
+// out = factor * matrix raw, for a matrix on the pattern of dF/dx'.
+inline void multiply_on_mass(const ImplicitState& m, const double* matrix, double factor, const double* raw,
+                             double* out) noexcept {
     const ImplicitModel& model = m.model;
     for (long long i = 0; i < m.unknowns; ++i) out[i] = 0;
     const std::int32_t *row = model.dot_row.data(), *column = model.dot_column.data();
     const auto count = static_cast<long long>(model.dot_row.size());
     if (model.columns.groups.empty())
-        for (long long k = 0; k < count; ++k) out[row[k]] += factor * m.dot[k] * raw[column[k]];
+        for (long long k = 0; k < count; ++k) out[row[k]] += factor * matrix[k] * raw[column[k]];
     else
-        for (long long k = 0; k < count; ++k) add_product(model, row[k], factor * m.dot[k], column[k], raw, out);
+        for (long long k = 0; k < count; ++k) add_product(model, row[k], factor * matrix[k], column[k], raw, out);
+}
+
+// out = factor * dF/dx' raw, by the last Jacobian.
+inline void multiply_mass(const ImplicitState& m, double factor, const double* raw, double* out) noexcept {
+    multiply_on_mass(m, m.dot, factor, raw, out);
 }
 
 // Whether the derivatives alone cannot be solved for, as far as the pattern tells: an equation or an unknown without

@@ -41,6 +41,7 @@ struct StageNewton : StageNoise<M, State> {
     // `cut` is by how much the step should shrink where it does not converge.
     static NewtonOutcome solve_stages(Integration& s, State& m, double h, double& cut) noexcept {
         const int most = m.most_iterations;
+        m.charges.next_time = std::numeric_limits<double>::quiet_NaN();
         const bool fixed = s.fixed_step > 0;
         m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), memory_of_rate);
         double before = 0, ratio_before = 0, theta = 0, first = 0;
@@ -48,6 +49,7 @@ struct StageNewton : StageNoise<M, State> {
             m.iterations = round;
             ++m.newton;
             if (!stage_residuals(s, m, h)) return NewtonOutcome::not_finite;
+            if (m.charges.in_step) copy(m.charges.of_stage(m.stages - 1), m.unknowns, m.charges.last);
             M::correct(s, m);
             const double size = size_of_change(m);
             if (!std::isfinite(size)) return NewtonOutcome::not_finite;
@@ -79,6 +81,7 @@ struct StageNewton : StageNoise<M, State> {
             const double promised = round == 1 ? std::fmax(m.contraction, least_promise) : m.contraction;
             if (promised * size <= m.newton_tolerance) {
                 if (round == 1) m.rate_of_newton = 0;
+                end_charges(s, m, m.charges, m.change + (m.stages - 1) * m.lanes, m.z + (m.stages - 1) * m.lanes);
                 return NewtonOutcome::converged;
             }
         }
@@ -112,7 +115,7 @@ private:
             const double one = 1;
             add_rows(m.lanes, s.x, &one, 1, m.z + (m.stages - 1) * m.lanes, m.stage);
             slope_of(m, m.stage_numbers.inverse[m.stages - 1], h, m.rate);
-            return jacobian_at(s, m, s.t_new, m.rate, m.stage) && M::factor(m, h);
+            return jacobian_at(s, m, s.t_new, m.rate, m.stage, m.charges.in_step) && M::factor(m, h);
         }
         double correction() noexcept {
             ++m.newton;

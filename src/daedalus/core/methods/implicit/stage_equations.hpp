@@ -47,6 +47,20 @@ inline void slope_of(const IncrementState& m, const double* weights, double h, d
     add_rows(m.lanes, nullptr, divided, m.stages, m.z, out);
 }
 
+// Adds the slopes of charges to the residuals of their balances.
+inline void add_currents_into_charges(IncrementState& m, double h) noexcept {
+    const double* begin = m.charges.begin;
+    for (int k = 0; k < m.stages; ++k) {
+        double* row = m.change + k * m.lanes;
+        const double* inverse = m.stage_numbers.inverse[k];
+        for (const long long place : m.model.charged_rows) {
+            double sum = 0;
+            for (int j = 0; j < m.stages; ++j) sum += inverse[j] * (m.charges.of_stage(j)[place] - begin[place]);
+            row[place] += sum / h;
+        }
+    }
+}
+
 // change <- F at the stages, whose times and values `move(k, t, stage)` may move before; false where not finite.
 template <class Move>
 inline bool stage_residuals(Integration& s, IncrementState& m, double h, Move&& move) noexcept {
@@ -57,10 +71,13 @@ inline bool stage_residuals(Integration& s, IncrementState& m, double h, Move&& 
         double t = s.t + m.stage_numbers.c[k] * h;
         move(k, t, m.stage);
         double* row = m.change + k * m.lanes;
-        if (!residual_at(s, m, t, m.rate, m.stage, row)) return false;
+        const bool finite = m.charges.in_step ? charged_at(s, m, t, m.rate, m.stage, row, m.charges.of_stage(k))
+                                               : residual_at(s, m, t, m.rate, m.stage, row);
+        if (!finite) return false;
         if (m.kept_part > 0)
             for (const long long place : m.model.constraints) row[place] -= m.kept_part * m.defect[place];
     }
+    if (m.charges.in_step) add_currents_into_charges(m, h);
     return true;
 }
 inline bool stage_residuals(Integration& s, IncrementState& m, double h) noexcept {

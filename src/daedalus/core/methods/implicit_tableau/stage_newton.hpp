@@ -11,7 +11,7 @@
 
 #include "methods/implicit/blame.hpp"
 #include "methods/implicit/column_newton.hpp"
-#include "methods/implicit/newton_outcome.hpp"
+#include "methods/implicit/implicit_state.hpp"
 #include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/implicit_tableau/stage_pattern.hpp"
 #include "model/damped_newton.hpp"
