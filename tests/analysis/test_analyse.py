@@ -260,6 +260,19 @@ def test_invariants_are_listed():
     )
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-12])
+def test_steps_of_any_size_are_not_linear(size):
+    """A current of a picoampere that steps, and a newton of friction beside a spring of 1e10 N/m."""
+    m = dd.Model("steps")
+    x = m.state("x", start=size, nominal=size)
+    m.equation(m.der(x), -size * ca.sign(x - 0.5 * size))
+    assert not dd.analyse(m).is_linear
+    stiff = dd.Model("stiff")
+    x = stiff.state("x", start=0.0)
+    stiff.equation(stiff.der(stiff.der(x)), -1e10 * x - ca.sign(stiff.der(x)))
+    assert not dd.analyse(stiff).is_linear
+
+
 def test_steps_are_not_linear():
     m = dd.Model("dry friction")
     v = m.state("v", start=1.0)

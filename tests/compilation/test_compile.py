@@ -9,7 +9,7 @@ import pytest
 from example_functions import fresh_number, long_function, quadrotor, start
 from random_graphs import same_bits
 
-from daedalus.compilation import background, compile_function, compiler_in_use, counts, machine_code, translate
+from daedalus.compilation import background, compile, compile_function, compiler_in_use, counts, machine_code, translate
 from daedalus.errors import InputError
 
 
@@ -345,3 +345,29 @@ def test_long_functions_share_code_too(tmp_path, monkeypatch, forget):
     third = compile_function(long_function(3200, factor), wait=True)
     assert third.tier == "disk cache"
     assert np.all(same_bits(third(start())[0], first(start())[0]))
+
+
+def test_a_long_function_is_read_once(monkeypatch):
+    """Whether it has equal parts, loops, or values that seldom change is asked of the same instructions."""
+    read, kept = [], compile.read_instructions
+    monkeypatch.setattr(compile, "read_instructions", lambda f, **options: read.append(f.name()) or kept(f, **options))
+    x, p = ca.SX.sym("x", 3), ca.SX.sym("p")
+    y = x[0] * fresh_number()
+    for k in range(3000):
+        y = ca.sin(y + x[k % 3]) * ca.cos(p + k)
+    compile_function(ca.Function("long", [x, p], [y]), seldom=(1,))
+    assert read == ["long"]
+
+
+def test_long_functions_whose_code_is_on_disk_never_see_the_interpreter(tmp_path, monkeypatch, forget):
+    """So that the first run of a script is as fast as the next, from the second time on."""
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    factor = fresh_number()
+    first = compile_function(long_function(3200, factor), seldom=(0,))
+    assert first.core.kind == "interpreter"
+    values = first.wait()(start())[0]
+    del first
+    forget()
+    again = compile_function(long_function(3200, factor), seldom=(0,))
+    assert (again.tier, again.core.kind) == ("disk cache", "machine code")
+    assert np.all(same_bits(again(start())[0], values))

@@ -147,3 +147,13 @@ def test_parts_that_wait_for_each_other_are_left_to_straight_code():
         y = z - y
     rows = read_instructions(ca.Function("f", [x, p], [y]))
     assert equal_parts(rows, set()) is None
+
+
+def test_pieces_that_cannot_repeat_are_not_put_in_order(monkeypatch):
+    """A chain hangs together: no four pieces have one length, which is seen without looking at operations."""
+    monkeypatch.setattr("daedalus.compilation.equal_parts._common_order", lambda *_: pytest.fail("was ordered"))
+    x = ca.SX.sym("x", 300)
+    y = x[0]
+    for k in range(1, 300):
+        y = ca.sin(y * x[k]) * x[k]
+    assert equal_parts(read_instructions(ca.Function("chain", [x], [y])), set()) is None

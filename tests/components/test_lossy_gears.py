@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -25,11 +25,13 @@ class Worm:
     load: float
     damping: float
     speed: float
+    brakes: tuple[float, float] = (0.0, 0.0)  # levels of dry friction at shaft_a and shaft_b
 
     def acceleration(self, t: float, w: float, direction: float) -> float:
         """ω' while it turns in a direction."""
         constant, size, frequency = self.drive
         torque, load = constant + size * np.sin(frequency * t) - self.damping * w, self.ratio * self.load
+        torque, load = torque - direction * self.brakes[0], load - direction * abs(self.ratio) * self.brakes[1]
         own, other = self.inertias[0], self.ratio**2 * self.inertias[1]
         for share in (self.efficiency, 1 / self.efficiency):
             found = (share * torque + load) / (other + share * own)
@@ -116,6 +118,36 @@ def test_gears_in_a_row_lose_as_one_does(seed: int) -> None:
     tr = dd.simulate(drive_train(g, (0.4, 0.6)), 3.0, start=start, time_limit=60)
     assert tr.success, tr.stop_reason
     assert float(tr["motor.angle"][-1]) == pytest.approx(turned(g, 3.0), abs=1e-4)
+
+
+def gear_of_friction(g: Worm) -> dd.Model:
+    """The same motion with the losses of the gear as a friction whose level is a share of its torque, and brakes."""
+    m = dd.Model("worm with brakes")
+    angle, speed = m.state("angle", start=0.0), m.state("speed", start=g.speed)
+    into, out = m.algebraic("into"), m.algebraic("out")
+    losing, driven = 1 - g.efficiency, 1 / g.efficiency - 1
+    held = m.friction("gear", speed, kinetic=0.5 * (losing + driven) * ca.fabs(into))
+    brake = m.friction("brake_a", speed, kinetic=g.brakes[0])
+    load = g.load + (m.friction("brake_b", g.ratio * speed, kinetic=g.brakes[1]) if g.brakes[1] else 0.0)
+    constant, size, frequency = g.drive
+    m.equation(m.der(angle), speed)
+    torque = constant + size * ca.sin(frequency * m.time) - g.damping * speed
+    m.equation(g.inertias[0] * m.der(speed), torque + brake - into)
+    m.equation(g.inertias[1] * g.ratio * m.der(speed), load - out)
+    m.equation(into, -g.ratio * out + 0.5 * (losing - driven) * into - held)
+    return m
+
+
+@pytest.mark.parametrize("seed", [12, 20, *(pytest.param(k, marks=pytest.mark.wide) for k in range(21, 60))])
+def test_frictions_that_share_a_load_turn_and_lock_as_one(seed: int) -> None:
+    """One in three such runs ended early, and some followed the other branch of |torque| from their start."""
+    rng = np.random.default_rng(seed)
+    share, brakes = float(rng.uniform(0.3, 0.6)), rng.uniform(0.05, 0.5, 2) * (1, seed % 2)
+    g = replace(worm(seed), efficiency=share, brakes=tuple(brakes.tolist()))
+    tr = dd.simulate(gear_of_friction(g), 3.0, method=("auto", "radau5")[seed % 4 == 0], time_limit=60)
+    assert tr.success, tr.stop_reason
+    assert float(tr["angle"][-1]) == pytest.approx(turned(g, 3.0), rel=1e-5, abs=1e-6)
+    assert len(tr.time) < 1000
 
 
 def test_a_self_locking_gear_does_not_creep() -> None:

@@ -142,3 +142,27 @@ def test_a_rest_that_ends_is_named() -> None:
     assert "Because slopes are infinite there" in told
     assert "Try: a span that ends before it" in told
     assert float(dd.sensitivities(m, 1.9).M[0, 0]) == 0
+
+
+@pytest.mark.parametrize("by", ["variational", "discrete"])
+def test_a_run_that_begins_on_a_relay_forgets_where_it_began(by):
+    """sign(0) = 0 keeps the state there; beside it, the relay leads it back in no time."""
+    m = dd.Model("relay")
+    x, y = m.state("x", start=0.0), m.state("y", start=1.0)
+    m.equation(m.der(x), -ca.sign(x))
+    m.equation(m.der(y), x - y)
+    sens = dd.sensitivities(m, 2, wrt="start", by=by)
+    np.testing.assert_allclose(sens.M, [[0, 0], [0, np.exp(-2)]], atol=1e-7)
+
+
+def test_a_block_at_rest_under_plain_friction_keeps_its_place_and_forgets_its_speed():
+    m = dd.Model("block")
+    x, v, F = m.state("x", start=0.0), m.state("v", start=0.0), m.parameter("F", 0.5)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), ca.sin(m.time) - F * ca.sign(v))
+    sens = dd.sensitivities(m, 2.5)
+    np.testing.assert_allclose(sens.M, [[1, 0], [0, 0]], atol=1e-6)
+    # It breaks loose where sin t = F; from there on v' = sin t - F.
+    loose = np.arcsin(0.5)
+    found = [sens.d("x", "F"), sens.d("v", "F")]
+    np.testing.assert_allclose(found, [-((2.5 - loose) ** 2) / 2, -(2.5 - loose)], rtol=1e-6)

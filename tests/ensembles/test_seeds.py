@@ -5,9 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_gpu import install
+from records_of import records_of
 from scipy.integrate import cumulative_simpson, simpson
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_methods import NoiseDrawn
 
 
 def oscillator():
@@ -171,3 +173,77 @@ def test_first_passages_without_a_step():
     en = dd.sweep(m, 6.0, seeds=3, step=0.01)
     singles = [float(dd.simulate(m, 6.0, seed=k, step=0.01).end.time) for k in range(3)]
     assert np.allclose(en["end_time"].values, singles)
+
+
+def walk(shift):
+    """Brownian motion between two walls at ±1: from x, the mean time of exit is 1 - x²."""
+    m = dd.Model("walk")
+    x = m.state("x", start=0.3)
+    m.equation(m.der(x), m.noise("w"))
+    m.event("up", x - 1 + shift, direction=1, terminal=True)
+    m.event("down", x + 1 - shift, direction=-1, terminal=True)
+    return m
+
+
+def test_late_passages_are_told():
+    late = "noise moves the guard of up, down, which the path may pass unseen within a step"
+    en = dd.sweep(walk(0.0), 1.0, seeds=3, step=0.1, save_at="end")
+    assert en.notes[-1] == f"{late}: times are late by a share of the root of the step"
+    (drawn,) = records_of(dd.simulate(walk(0.0), 1.0, step=0.1, seed=0), NoiseDrawn)
+    assert drawn.late == ("up", "down")
+    m = dd.Model("pushed")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    m.equation([m.der(x), m.der(v)], [v, m.noise("w")])
+    m.event("there", x - 0.1, terminal=True)
+    (drawn,) = records_of(dd.simulate(m, 1.0, step=0.1, seed=0), NoiseDrawn)
+    assert drawn.late == ()
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("shift", [0.0, 0.5826])
+def test_a_nearer_boundary_corrects_the_mean_time_of_exit(shift):
+    times = dd.sweep(walk(shift * 0.1), 40.0, seeds=2000, step=0.01, save_at="end")["end_time"].values
+    error = times.std() / np.sqrt(len(times))
+    assert times.mean() == pytest.approx((1 + (0.5826 - shift) * 0.1) ** 2 - 0.09, abs=3 * error)
+
+
+def ends(m, span, seeds, step):
+    """The states of many paths at the end of a span."""
+    en = dd.sweep(m, span, seeds=seeds, step=step, method="rk4", save_at="end", on="cpu")
+    return {name: en[name].values.ravel() for name in m.freeze().labels["x"]}
+
+
+def near(values, wanted):
+    """Whether a mean is what is wanted, within four standard errors."""
+    return abs(values.mean() - wanted) < 4 * values.std() / np.sqrt(len(values))
+
+
+def test_short_rates_have_the_moments_of_cox_ingersoll_and_ross():
+    m = dd.Model("short rate")
+    r, a, b, s = m.state("r", start=0.09), 0.5, 0.04, 0.1
+    m.equation(m.der(r), a * (b - r) + s * ca.sqrt(r) * m.noise("w"))
+    last, forgotten = ends(m, 2.0, 4000, 0.05)["r"], np.exp(-2 * a)
+    assert near(last, b + (0.09 - b) * forgotten)
+    spread = 0.09 * s**2 / a * (forgotten - forgotten**2) + b * s**2 / (2 * a) * (1 - forgotten) ** 2
+    assert near((last - last.mean()) ** 2, spread)
+
+
+@pytest.mark.parametrize(("calculus", "grows"), [("stratonovich", 0.0), ("ito", 0.5)])
+def test_a_frequency_that_is_noise(calculus, grows):
+    """Kubo's oscillator: Stratonovich's keeps its amplitude and loses its phase, Itô's has <x² + y²> = exp(q t)."""
+    m = dd.Model("Kubo")
+    x, y, w = m.state("x", start=1.0), m.state("y", start=0.0), m.noise("w", 0.5, calculus=calculus)
+    m.equation([m.der(x), m.der(y)], [y * (1 + w), -x * (1 + w)])
+    last = ends(m, 2.0, 3000, 0.02)
+    assert near(last["x"], np.cos(2.0) * np.exp(-(0.25 - grows / 2) * 2.0))
+    assert last["x"] ** 2 + last["y"] ** 2 == pytest.approx(np.full(3000, np.exp(2.0 * grows)), rel=1e-3)
+
+
+def test_a_particle_in_two_wells_has_the_density_of_gibbs():
+    m = dd.Model("particle")
+    x, v, hot = m.state("x", start=0.0), m.state("v", start=0.0), 0.4
+    m.equation([m.der(x), m.der(v)], [v, x - x**3 - v + m.noise("w", 2 * hot)])
+    last, grid = ends(m, 30.0, 3000, 0.05), np.linspace(-4.0, 4.0, 801)
+    density = np.exp((grid**2 / 2 - grid**4 / 4) / hot)
+    assert near(last["v"] ** 2, hot)
+    assert near(last["x"] ** 2, simpson(grid**2 * density, x=grid) / simpson(density, x=grid))

@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from daedalus.compilation.machine_code import binding
+from daedalus.model.interrupts import shelter_finaliser
+
 SCRIPT = """
 import os, signal, threading, time
 import casadi as ca
@@ -90,3 +93,28 @@ def test_interrupts_are_not_lost_where_numbers_become_arrays(name):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == 200
+
+
+def test_an_interrupt_in_a_finaliser_is_raised_behind_it():
+    closed = []
+
+    class Handle:
+        def __del__(self):
+            closed.append("once")
+            if len(closed) == 1:
+                signal.raise_signal(signal.SIGINT)
+
+    def drop():
+        handle = Handle()
+        del handle
+        return sum(range(1000))
+
+    for _ in range(2):
+        shelter_finaliser(Handle)
+    with pytest.raises(KeyboardInterrupt):
+        drop()
+    assert len(closed) == 2  # closing is done again: what was interrupted may not have been done
+
+
+def test_llvmlite_finalisers_are_sheltered():
+    assert isinstance(vars(binding().ffi.ObjectRef)["__del__"], property)

@@ -144,7 +144,7 @@ def test_sizes_that_do_not_fit_are_refused_in_words() -> None:
     m.joint("rail", "prismatic", dd.ground, cart, axis_a=[1, 0, 0], coordinates="joint")
     robot = m.robot()
     for goal, rate, words in (([1.0, 2.0], 0.0, "goal"), ([1.0], ca.vertcat(m.time, m.time), "rate")):
-        with pytest.raises(dd.InputError, match=f"{words} of computed_torque has the wrong size"):
+        with pytest.raises(dd.InputError, match=f"{words} of computed_torque has the wrong shape"):
             robot.control.computed_torque(robot.q, robot.v, goal, rate)
     with pytest.raises(dd.InputError, match="The batches for forward_dynamics have different numbers of rows"):
         robot.forward_dynamics(np.zeros((3, 1)), np.zeros((2, 1)), np.zeros(1))

@@ -373,6 +373,23 @@ def test_notes_tell_of_large_systems_only():
     assert dd.simulate(small, 0.1, method="dop853").work.linear == ""
 
 
+@pytest.mark.parametrize("method", ["bdf", "radau5"])
+def test_a_band_is_called_one(method):
+    """A rod of cells in a row has three diagonals, and a beam five."""
+    for halfwidth in (1, 2):
+        n = 600
+        m = dd.Model("rod")
+        u = m.state("u", n, start=np.sin(np.arange(n)))
+        chain = -3.0 * u
+        for k in range(1, halfwidth + 1):
+            chain = chain + ca.vertcat(u[k:], np.zeros(k)) + ca.vertcat(np.zeros(k), u[:-k])
+        m.equation(m.der(u), chain)
+        tr = dd.simulate(m, 0.01, method=method, save_at=[0.01])
+        (record,) = linear_systems(tr)
+        assert (record.form, record.band) == ("banded", 2 * halfwidth + 1)
+        assert tr.work.linear.startswith(f"banded, {2 * halfwidth + 1} wide, ")
+
+
 def test_explicit_steps_of_a_flow_tell_of_no_factors():
     """Stokes flow on a staggered torus, index 2: x' and z are solved at each evaluation; a vortex decays as it must."""
     n = 8

@@ -94,6 +94,38 @@ def test_outputs_of_runs_that_keep_rows_alone_are_those_of_whole_ones():
         np.testing.assert_array_equal(rows[name], whole[name])
 
 
+@pytest.mark.parametrize(
+    ("condition", "save_at", "keeps"),
+    [
+        (lambda u, t: u[0] > 0.5, [0.3, 1.0], [False]),
+        (lambda u, t: t > 0.25, [0.3, 1.0], [False]),
+        # What a row at a switch has beside its states is read next to it, in the steps.
+        (lambda u, t: t > 0.25, [0.25, 1.0], [False, True]),
+    ],
+)
+def test_runs_of_rows_alone_with_switches(monkeypatch, condition, save_at, keeps):
+    kept = []
+
+    def seen(*args, keep_between=True, **options):
+        kept.append(keep_between)
+        return run_piece(*args, keep_between=keep_between, **options)
+
+    run_piece = travel.run_piece
+    m = dd.Model("heated rod")
+    u = m.state("u", 500, start=np.ones(500))
+    heat = ca.if_else(condition(u, m.time), 1.0, 0.0)
+    m.equation(m.der(u), 0.1 * dd.laplacian(u, 1.0, "neumann") + heat - 4 * u)
+    m.output("heat", heat + m.time)
+    way = {"method": "bdf", "save_at": save_at, "rtol": 1e-6}
+    whole = dd.simulate(m, 1.0, **way)
+    monkeypatch.setattr(travel, "run_piece", seen)
+    rows = dd.simulate(m, 1.0, save=["heat", "u"], **way)
+    assert kept == keeps
+    assert rows.work.steps == whole.work.steps
+    for name in ("heat", "u"):
+        np.testing.assert_array_equal(rows[name], whole[name])
+
+
 @pytest.mark.parametrize("limits", [{"max_steps": 5}, {"time_limit": 1e-4}, {}])
 def test_runs_of_rows_alone_end_as_whole_ones_do(limits):
     """Also where a limit ends them, or a solution that ceases to exist."""

@@ -55,6 +55,17 @@ def test_driven_linear_oscillator():
     assert np.allclose(sorted(np.abs(orbit.multipliers)), sorted(np.abs(np.exp(poles * orbit.period))), rtol=1e-6)
 
 
+def test_a_driven_motion_is_found_from_afar():
+    """Van der Pol's oscillator locked to a weak drive: Newton's method fails at first, and the motion settles."""
+    m = dd.Model("locked")
+    x = m.state("x", start=1.5, rate=0.0)
+    m.equation(m.der(m.der(x)), 0.3 * (1 - x**2) * m.der(x) - x + 0.25 * ca.cos(m.time))
+    orbit = dd.periodic(m, period=2 * np.pi)
+    assert orbit.stable
+    tr = dd.simulate(m, 60 * 2 * np.pi, rtol=1e-9)
+    assert tr["x"][-1] == pytest.approx(orbit["x"][0], abs=1e-5)
+
+
 def test_subharmonic_by_twice_the_period():
     """Duffing's oscillator in a double well, driven so that it repeats with twice the period of the drive."""
     m = dd.Model("Duffing")

@@ -124,3 +124,24 @@ def test_runs_that_stop_are_told():
     m.equation(m.der(x), x**2)
     with pytest.raises(DaedalusError, match="stopped early"):
         dd.propagate(m, 0.9, start_covariance=0.04, by="unscented")
+
+
+def test_a_hunted_population_against_samples():
+    """Lotka and Volterra: second order counts, and polynomials of degree three agree with 4000 samples."""
+    m = dd.Model("prey")
+    a, x, y = m.parameter("a", 1.0), m.state("x", start=1.0), m.state("y", start=0.5)
+    m.equation([m.der(x), m.der(y)], [x * (a - y), y * (x - 1)])
+    draw = np.random.default_rng(1)
+    over = {"a": 1 + 0.1 * draw.standard_normal(4000), "x": 1 + 0.05 * draw.standard_normal(4000)}
+    samples = dd.sweep(m, 4.0, over=over, combine="zip", save_at="end")["x"].values.ravel()
+    error = samples.std() / np.sqrt(len(samples))
+
+    def found(by):
+        en = dd.propagate(m, 4.0, start_covariance={"x": 0.0025}, parameters={"a": 0.1}, by=by, save_at="end")
+        return [float(np.ravel(en["x"].sel(summary=word).values)[-1]) for word in ("mean", "std")]
+
+    for by in ("unscented", "chaos"):
+        mean, deviation = found(by)
+        assert mean == pytest.approx(samples.mean(), abs=4 * error)
+        assert deviation == pytest.approx(samples.std(), rel=0.05)
+    assert abs(found("linear")[0] - samples.mean()) > 6 * error

@@ -111,3 +111,65 @@ def test_a_driven_motion_that_crosses_nothing_is_not_followed_for_hours(monkeypa
     m.equation(m.der(x), np.float64(3.0) * (1 - x) * m.time / (1 + m.time) - x)
     with pytest.raises(dd.SolverError, match="0 times instead of 2"):
         dd.poincare(m, x - 10, 2, max_step=0.1)
+
+
+def energetic(kinetic, potential, start, rate):
+    m = dd.Model("motion")
+    q = m.coordinate("q", 2, start=start, rate=rate)
+    m.kinetic_energy(kinetic(q, m.rate(q)))
+    m.potential_energy(potential(q))
+    return m
+
+
+@pytest.mark.parametrize(
+    ("make", "largest"),
+    [
+        (  # M. Hénon and C. Heiles (1964) at the energy 1/6, in the chaotic sea.
+            lambda: energetic(
+                lambda q, r: 0.5 * ca.sumsqr(r), lambda q: 0.5 * ca.sumsqr(q) + q[0] ** 2 * q[1] - q[1] ** 3 / 3,
+                [0.0, -0.25], (1 / 3 - 0.0625 - 0.03125 / 3) ** 0.5 * np.array([np.cos(1.2), np.sin(1.2)]),
+            ),
+            (0.05, 0.2),
+        ),
+        (  # A double pendulum that turns over.
+            lambda: energetic(
+                lambda q, r: r[0] ** 2 + ca.cos(q[1] - q[0]) * r[0] * r[1] + 0.5 * r[1] ** 2,
+                lambda q: -9.81 * (2 * ca.cos(q[0]) + ca.cos(q[1])), [2.0, 2.0], [0.0, 0.0],
+            ),
+            (0.5, 3.0),
+        ),
+    ],
+)  # fmt: skip
+def test_exponents_of_energetic_motions_come_in_pairs(make, largest):
+    found = dd.lyapunov(make(), 200.0, 4)
+    assert largest[0] < found[0] < largest[1]
+    assert found + found[::-1] == pytest.approx(np.zeros(4), abs=0.01 * found[0])
+
+
+@pytest.mark.wide
+def test_exponents_of_roessler():
+    """J. C. Sprott, Chaos and Time-Series Analysis (2003): 0.0714, 0, -5.3943."""
+    m = dd.Model("Rössler")
+    x, y, z = (m.state(name, start=value) for name, value in zip("xyz", (1.0, 1.0, 0.0)))
+    m.equation([m.der(x), m.der(y), m.der(z)], [-y - z, x + 0.2 * y, 0.2 + z * (x - 5.7)])
+    assert dd.lyapunov(m, 2000.0, 3) == pytest.approx((0.0714, 0.0, -5.3943), abs=2e-3, rel=3e-3)
+
+
+@pytest.mark.wide
+def test_two_directions_part_in_a_hyperchaotic_motion():
+    """O. E. Rössler, Phys. Lett. A 71 (1979): 0.112, 0.019, 0, -25.2; the small ones settle first."""
+    m = dd.Model("hyperchaos")
+    x, y, z, w = (m.state(name, start=value) for name, value in zip("xyzw", (-20.0, 0.0, 0.0, 15.0)))
+    m.equation([m.der(x), m.der(y), m.der(z), m.der(w)], [-y - z, x + 0.25 * y + w, 3 + x * z, -0.5 * z + 0.05 * w])
+    assert dd.lyapunov(m, 4000.0, 3) == pytest.approx((0.112, 0.019, 0.0), abs=0.01)
+
+
+@pytest.mark.wide
+def test_exponents_of_a_driven_motion():
+    """Y. Ueda's strange attractor: one exponent of 0.10, and the sum is that of the damping."""
+    m = dd.Model("Ueda")
+    x, v = m.state("x", start=2.5), m.state("v", start=0.0)
+    m.equation([m.der(x), m.der(v)], [v, -0.05 * v - x**3 + 7.5 * ca.cos(m.time)])
+    found = dd.lyapunov(m, 3000.0, 2)
+    assert found.sum() == pytest.approx(-0.05, abs=1e-7)
+    assert found[0] == pytest.approx(0.10, abs=0.01)

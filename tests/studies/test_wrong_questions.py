@@ -1,5 +1,9 @@
 """Questions that have no answer are refused in words, with a remedy that runs."""
 
+from contextlib import nullcontext
+
+import casadi as ca
+import numpy as np
 import pytest
 
 import daedalus as dd
@@ -41,6 +45,31 @@ def between(m, conditions=lambda at: [at(0)["x"], at(1)["x"] - 1], span=(0, 1), 
         (lambda m: between(m, rtol=-1.0), "rtol must be a positive number."),
         (lambda m: between(m, atol=0), "atol must be a positive number."),
         (lambda m: between(m, guess={"x": float("nan")}), "The guess of x is not finite everywhere."),
+        (lambda m: between(m, lambda at: [at("now")["x"]]), "The time of at() is not a number."),
+        (lambda m: between(m, lambda: [1.0]), "The conditions are not a function of `at`."),
+        (lambda m: between(m, free=["mu"]), "free= takes values by name."),
+        (lambda m: between(m, free={"mu": "one"}), "The guess of mu is not a number."),
+        (lambda m: between(m, guess=1.0), "guess= takes values by name."),
+        (lambda m: between(m, guess={"x": [1.0, 2.0]}), "The guess of x has the wrong shape."),
+        (lambda m: between(m, guess={"x": lambda t: 1 / (t - t)}), "The function for input x cannot be evaluated."),
+        (lambda m: between(m, inputs=[1.0]), "inputs= takes values by name."),
+        (lambda m: between(m).at("now"), "The times of at() are not numbers."),
+        (lambda m: between(m).at(np.nan), "The solution is known from t = 0 to 1."),
+        (lambda m: dd.branch(m, "mu", (0, 1), inputs=3), "inputs= takes values by name."),
+        (lambda m: dd.periodic(m, period=6.5, banana=1), "dd.periodic takes no banana."),
+        (lambda m: dd.periodic(m, period=6.5).at("now"), "The times of at() are not numbers."),
+        (lambda m: dd.periodic(m, period=6.5, parameters=[1.0]), "parameters= takes values by name."),
+        (lambda m: dd.poincare(m, "x", 3, banana=1), "dd.poincare takes no banana."),
+        (lambda m: dd.poincare(m, "x", 3, save_at=[1.0]), "dd.poincare takes no save_at."),
+        (lambda m: dd.lyapunov(m, 5.0, 1, wrt="mu"), "dd.lyapunov takes no wrt."),
+        (lambda m: dd.frequency_sweep(m, "u", [1.0], 1.0, banana=1), "dd.frequency_sweep takes no banana."),
+        (lambda m: dd.propagate(m, 1.0, parameters=["mu"]), "parameters= takes values by name."),
+        (lambda m: dd.propagate(m, 1.0, start_covariance={"q": 1.0}), "start_covariance= has q."),
+        (
+            lambda m: dd.propagate(m, 1.0, start_covariance=[[1.0, 2.0], [0.0, 1.0]]),
+            "start_covariance is not a covariance",
+        ),
+        (lambda m: dd.propagate(m, 1.0, start_covariance=-1.0), "start_covariance is not a covariance of 2 numbers."),
     ],
 )
 def test_what_has_no_answer_is_refused(question, text):
@@ -96,3 +125,59 @@ def test_a_number_that_no_point_of_a_branch_has_is_refused():
     for asked in (lambda: orbits.at(10_000), lambda: orbits.samples(10_000, ["x"], 4)):
         with pytest.raises(dd.InputError, match=r"The branch has no orbit 10000\."):
             asked()
+
+
+def follower():
+    m = dd.Model("follower")
+    x, u, k = m.state("x", start=0.0), m.input("u"), m.parameter("k", 1.0)
+    m.equation(m.der(x), u - k * x)
+    return m
+
+
+def test_inputs_of_boundary_values_are_those_of_runs():
+    """Numbers, functions, signals and expressions; an input without a value was taken as zero in silence."""
+    m = follower()
+    begun = lambda at: [at(0)["x"] - 1.0]  # noqa: E731
+    with pytest.raises(dd.InputError, match="u has no value"):
+        dd.boundary_value(m, (0, 1), begun)
+    for u in (0.5, np.sin, m["x"] * 0.5, m.time**2, dd.signal([0.0, 0.4], [0.0, 1.0])):
+        run = dd.simulate(m, 1.0, start={"x": 1.0}, inputs={"u": u}, rtol=1e-9)
+        found = dd.boundary_value(m, (0, 1), begun, inputs={"u": u})
+        assert found.at(1.0)["x"] == pytest.approx(run["x"][-1], abs=1e-6)
+
+
+def test_time_in_questions_about_rest_and_repetition_is_told():
+    m = follower()
+    branch = dd.branch(m, "k", (0.5, 1.0), inputs={"u": np.cos})
+    assert branch.notes[-1] == "'follower' depends on time: the branch is that of the equations at t = 0"
+    told = "u would change in the next period: the values of the first one are repeated"
+    assert dd.periodic(m, period=1.0, inputs={"u": lambda t: t}).notes[-1] == told
+    assert told not in dd.periodic(m, period=6.2832, inputs={"u": np.cos}).notes
+
+
+def test_a_frequency_that_is_a_parameter_repeats():
+    m = dd.Model("driven")
+    x, frequency = m.state("x", start=0.0), m.parameter("w", 2.0)
+    m.equation(m.der(x), -x + ca.cos(frequency * m.time))
+    told = "the equations would change in the next period: the values of the first one are repeated"
+    for w in (2.0, 4.0, 1.5):
+        assert (told in dd.periodic(m, period=np.pi, parameters={"w": w}).notes) == (w == 1.5)
+
+
+def test_models_without_states():
+    m = dd.Model("algebraic")
+    z, k = m.algebraic("z", start=1.0), m.parameter("k", 1.0)
+    m.equation(z**2, k)
+    (fold,) = dd.branch(m, "k", (1.0, -1.0)).points
+    assert (fold.kind, abs(fold.parameter) < 1e-8) == ("fold", True)
+    with pytest.raises(dd.DaedalusError, match="No equilibrium of 'algebraic' was found"):
+        dd.branch(m, "k", (-1.0, 1.0))
+    with pytest.raises(dd.InputError, match="'algebraic' has no states"):
+        dd.periodic(m, period=1.0)
+
+
+def test_a_time_limit_is_that_of_all_runs_together(monkeypatch):
+    given = []
+    monkeypatch.setattr("daedalus.model.time_limit.limited_to", lambda seconds: given.append(seconds) or nullcontext())
+    dd.periodic(van_der_pol(), period=6.5, time_limit=7.0)
+    assert given[0] == 7.0

@@ -52,7 +52,7 @@ def worst_between(fine, tr, rtol, atol, seed=2, poles=False):
         at_rows, of_rows = (np.asarray(part[key]).reshape(len(rows), -1) for part in (tr, exact_rows))
         size = np.maximum(np.abs(exact), np.abs(of_rows)[ends].max(axis=1))
         off = np.abs(at_rows - of_rows)[ends].max(axis=1)
-        beyond = (np.abs(got - exact) - off) / (rtol * size + atol)
+        beyond = (np.abs(got - exact) - off) / (rtol * size + atol * nominal_of(tr.system, key))
         beyond = beyond if variable.kind == "state" else beyond[counts]
         worst = max(worst, (float(beyond.max()), key))
     return worst
@@ -83,9 +83,15 @@ def worst_from_rows(known, fine, tr, rtol, atol, seed=2, poles=False):
             at_t, at_end = np.asarray(exact[key]).reshape(2, -1)
             size = np.maximum(np.maximum(np.abs(at_t), np.abs(at_end)), np.abs(np.ravel(begin[key])))
             off = np.abs(np.ravel(np.asarray(tr[key])[k]) - at_end)
-            beyond = (np.abs(np.ravel(got[key]) - at_t) - off) / (rtol * size + atol)
+            beyond = (np.abs(np.ravel(got[key]) - at_t) - off) / (rtol * size + atol * nominal_of(tr.system, key))
             worst = max(worst, (float(beyond.max()), key))
     return worst
+
+
+def nominal_of(system, name):
+    """The nominal values of a variable, in which an absolute tolerance counts, (elements,)."""
+    place = system.place(name)
+    return np.array([system.nominal[letter][k] for letter, k in zip(place.letters, place.positions)])
 
 
 def beside_poles(fine):

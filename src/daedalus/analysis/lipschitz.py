@@ -26,7 +26,7 @@ from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.plain_numbers import without_unit
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, parameter_values
 

@@ -24,13 +24,19 @@ from daedalus.compilation.translate import (
     as_parts,
     interpreted,
     left_to_interpreter,
+    stored_translation,
     strict_within_reach,
     translate,
 )
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.interrupts import weak_values
 from daedalus.model.system.function_record import function_of, function_record
-from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
+from daedalus.model.system.instruction_list import (
+    Instructions,
+    UnknownOperationError,
+    read_instructions,
+    was_told,
+)
 
 # Code of this many functions, and of this many bytes, is kept even when nobody refers to it, for callers that build the
 # same function again: those of some models. Older ones are in the disk cache, a millisecond away.
@@ -88,12 +94,12 @@ def compile_function(
     """Machine code for an SX function, behind CasADi's C signature.
 
     Up to 3000 instructions are compiled at once, and longer functions too where they repeat a few formulas, as fields
-    on grids do: these become loops. Any other function starts on CasADi's interpreter, is compiled in a
-    background thread, and changes over when that is done; its code is strict, so that the values do not tell when that
-    was. Where strict code is out of reach it is waited for instead. Code is shared within the process by functions that
-    compute the same, whatever their names, and between processes through the disk cache (its folder is in
-    DAEDALUS_CACHE, "off" for none). DAEDALUS_COMPILER chooses the way: auto (LLVM, else a C compiler, else the
-    interpreter), llvm, c, interpreter.
+    on grids do: these become loops. Any other function whose code is not in the disk cache starts on CasADi's
+    interpreter, is compiled in a background thread, and changes over when that is done; its code is strict, so that the
+    values do not tell when that was. Where strict code is out of reach it is waited for instead. Code is shared within
+    the process by functions that compute the same, whatever their names, and between processes through the disk cache
+    (its folder is in DAEDALUS_CACHE, "off" for none). DAEDALUS_COMPILER chooses the way: auto (LLVM, else a C compiler,
+    else the interpreter), llvm, c, interpreter.
 
     Parameters
     ----------
@@ -122,14 +128,15 @@ def compile_function(
     wish = CodeWish(bool(strict), bool(quick), chosen_compiler(), tuple(sorted(seldom)))
     with _lock:
         compiled = _by_object.get((f.__hash__(), wish))
-    parted = _as_parts(f, wish) if compiled is None else None
+    function_rows = _FunctionRows(f)
+    parted = _as_parts(function_rows, wish) if compiled is None else None
     if compiled is None and parted is None and _is_long(f, wish):
         wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
         with _lock:
             compiled = _by_object.get((f.__hash__(), wish))
     if compiled is None:
         refuse_free_symbols(f)
-        translation = _translation(f, wish, wait) if parted is None else parted
+        translation = _translation(function_rows, wish, wait) if parted is None else parted
         compiled = Compiled(f, wish.strict, translation, wish.quick, wish.seldom)
         if wait:
             # Only then may others find it: until its code is there it has not even the interpreter.
@@ -160,30 +167,52 @@ def compile_loops(name: str, rows: Instructions, described: Callable[[], ca.Func
     return None if looping is None else Compiled(NamedRows(name, rows, described), True, looping)
 
 
+class _FunctionRows:
+    """The instructions of a function, read when they are first needed: a long one is not read twice."""
+
+    def __init__(self, f: ca.Function) -> None:
+        self.function = f
+        self._rows: Instructions | None = None
+        self._placed = False
+
+    def rows(self, *, placed: bool = True) -> Instructions:
+        """The instructions; placed: whether their slots have to be CasADi's."""
+        if self._rows is None or (placed and not self._placed):
+            self._rows = read_instructions(self.function, placed=placed)
+            self._placed = placed or not was_told(self.function)
+        return self._rows
+
+
 def _is_long(f: ca.Function, wish: CodeWish) -> bool:
     """Whether a function starts on the interpreter."""
     return bool(f.is_a("SXFunction") and f.n_instructions() > wish.at_once)
 
 
-def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
+def _translation(function_rows: _FunctionRows, wish: CodeWish, wait: bool) -> Translation:
     """A finished translation of a short function, or one of a long function that goes on in the background."""
+    f = function_rows.function
     if wish.choice == "interpreter":
         return _finished(left_to_interpreter(f, f"{COMPILER_VARIABLE} asks for the interpreter"))
     if _is_long(f, wish):
-        looping = _as_loops(f, wish._replace(seldom=()))
+        stored = _stored(function_rows, wish)
+        if stored is not None:
+            return stored
+        looping = _as_loops(function_rows, wish._replace(seldom=()))
         if looping is not None:
             return looping
-        early = _prologue_of(f, wish)
+        early = _prologue_of(function_rows, wish)
         chosen = wish if early.rows else wish._replace(seldom=())
         meanwhile = None if wait else interpreted(f, "its machine code is being compiled in the background")
         translation = Translation(
-            lambda own: _long_outcome(own, f, chosen), meanwhile, work_for(early, f.sz_w()) if early.rows else 0
+            lambda own: _long_outcome(own, function_rows, chosen),
+            meanwhile,
+            work_for(early, f.sz_w()) if early.rows else 0,
         )
         if not wait:
             background.submit(_finish_if_wanted(weakref.ref(translation)))
         return translation
     try:
-        rows = read_instructions(f)
+        rows = function_rows.rows()
     except UnknownOperationError as unknown:
         return _finished(left_to_interpreter(f, str(unknown)))
     early = prologue(rows, wish.seldom) if wish.seldom else NO_PROLOGUE
@@ -196,24 +225,47 @@ def _translation(f: ca.Function, wish: CodeWish, wait: bool) -> Translation:
     return translation
 
 
-def _prologue_of(f: ca.Function, wish: CodeWish) -> Prologue:
+def _stored(function_rows: _FunctionRows, wish: CodeWish) -> Translation | None:
+    """The finished translation of a long function out of memory or the disk cache; None where there is none."""
+    f = function_rows.function
+    if was_told(f):
+        return None  # rows for loops alone
+    try:
+        rows = function_rows.rows()
+    except UnknownOperationError:
+        return None
+    for chosen in dict.fromkeys((wish, wish._replace(seldom=()))):
+        with _lock:
+            known = _by_content.get((rows.digest(), chosen))
+        if known is not None and known.finished:
+            count("found_in_memory")
+            return known
+        outcome = stored_translation(rows, chosen, f.sz_w())
+        if outcome is not None:
+            work = work_for(prologue(rows, chosen.seldom), f.sz_w()) if chosen.seldom else 0
+            return _shared((rows.digest(), chosen), _finished(outcome, work))
+    return None
+
+
+def _prologue_of(function_rows: _FunctionRows, wish: CodeWish) -> Prologue:
     """What of a long function is computed early."""
     if not wish.seldom:
         return NO_PROLOGUE
     try:
-        return prologue(read_instructions(f), wish.seldom)
+        return prologue(function_rows.rows(), wish.seldom)
     except UnknownOperationError:
         return NO_PROLOGUE
 
 
-def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
+def _as_parts(function_rows: _FunctionRows, wish: CodeWish) -> Translation | None:
     """The finished translation of a run's function with equal parts, as devices of a circuit; None for others."""
     if wish.strict or wish.quick or not wish.seldom or wish.choice not in ("auto", "llvm"):
         return None
+    f = function_rows.function
     if not f.is_a("SXFunction") or not SHORTEST_LAW * FEWEST <= f.n_instructions() <= _MOST_PARTED:
         return None
     try:
-        rows = read_instructions(f, placed=False)
+        rows = function_rows.rows(placed=False)
     except UnknownOperationError:
         return None
     key = (rows.digest(), wish)
@@ -234,10 +286,10 @@ def _as_parts(f: ca.Function, wish: CodeWish) -> Translation | None:
     return None
 
 
-def _as_loops(f: ca.Function, wish: CodeWish) -> Translation | None:
+def _as_loops(function_rows: _FunctionRows, wish: CodeWish) -> Translation | None:
     """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
     try:
-        return _loops_of(read_instructions(f, placed=False), wish)
+        return _loops_of(function_rows.rows(placed=False), wish)
     except UnknownOperationError:
         return None
 
@@ -255,18 +307,19 @@ def _loops_of(rows: Instructions, wish: CodeWish) -> Translation | None:
     return None if outcome is None else _shared(key, _finished(outcome))
 
 
-def _long_outcome(own: Translation, f: ca.Function, wish: CodeWish) -> TranslationOutcome:
-    """The code of a long function; only here is it read, because reading takes 3 µs an instruction."""
+def _long_outcome(own: Translation, function_rows: _FunctionRows, wish: CodeWish) -> TranslationOutcome:
+    """The code of a long function."""
+    f = function_rows.function
     try:
-        rows = read_instructions(f)
+        rows = function_rows.rows()
     except UnknownOperationError as unknown:
         return left_to_interpreter(f, str(unknown))
     shared = _shared((rows.digest(), wish), own)
     return translate(f, rows, wish) if shared is own else shared.finish()
 
 
-def _finished(outcome: TranslationOutcome) -> Translation:
-    translation = Translation(lambda own: outcome)
+def _finished(outcome: TranslationOutcome, memory: int = 0) -> Translation:
+    translation = Translation(lambda own: outcome, None, memory)
     translation.finish()
     return translation
 

@@ -16,8 +16,10 @@ from collections.abc import Set
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
-from daedalus.compilation.instructions import needed_rows, operands
+from daedalus import _core
+from daedalus.compilation.instructions import operands
 from daedalus.compilation.prologue import operation_cost
 from daedalus.model.system.instruction_list import Instructions
 
@@ -64,12 +66,16 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     >>> len(found.groups), len(found.groups[0].members), len(found.groups[0].members[0])
     (1, 200, 21)
     """
-    needed = needed_rows(rows)
+    if len(rows) == 0:
+        return None
     by_law: dict[Law, list[tuple[int, ...]]] = defaultdict(list)
-    for part in _connected(rows, _inside(rows, needed, early)):
-        if len(part) < SHORTEST_LAW:
-            continue
-        order = _common_order(rows, part)
+    graph = _RowGraph(rows, early)
+    parts = graph.parts_of_repeated_lengths()
+    least = max(_WORTH, _SHARE * float(graph.cost[graph.needed & ~graph.early].sum()))
+    if sum(float(graph.cost[part].sum()) for part in parts) < least:
+        return None
+    for part in parts:
+        order = _common_order(rows, part.tolist())
         by_law[_law(rows, order)].append(order)
     kept = [own for found in by_law.values() if len(found) >= FEWEST for own in found]
     level, levels = _levels(rows, kept)
@@ -80,54 +86,56 @@ def equal_parts(rows: Instructions, early: Set[int]) -> PartedRows | None:
     found = [EqualParts(tuple(sorted(own)), at) for (at, _), own in groups.items() if len(own) >= FEWEST]
     if sum(len(group.members) for group in found) < len(kept):
         level, _ = _levels(rows, [own for group in found for own in group.members])
-    inside = sum(operation_cost(rows.operation[row]) for group in found for own in group.members for row in own)
-    others = sum(operation_cost(op) for row, op in enumerate(rows.operation) if needed[row] and row not in early)
-    if inside < max(_WORTH, _SHARE * others):
+    if sum(float(graph.cost[list(own)].sum()) for group in found for own in group.members) < least:
         return None
     return PartedRows(tuple(sorted(found, key=lambda group: group.level)), level)
 
 
-def _inside(rows: Instructions, needed: bytearray, early: Set[int]) -> bytearray:
-    """1 for the rows of parts."""
-    operation, first, second = rows.operation, rows.first, rows.second
-    before, inside, feeds = bytearray(len(rows)), bytearray(len(rows)), bytearray(len(rows))
-    for row, op in enumerate(operation):
-        if op in _GIVEN or row in early:
-            before[row] = 1
-        elif op in _SUMS:
-            before[row] = all(before[source] for source in operands(rows, row))
-        elif op == ca.OP_MUL and (operation[first[row]] == ca.OP_CONST or operation[second[row]] == ca.OP_CONST):
-            before[row] = before[first[row]] and before[second[row]]
-    for row in range(len(rows) - 1, -1, -1):
-        op = operation[row]
-        if op in _GIVEN or op == ca.OP_OUTPUT or not needed[row] or not (feeds[row] or op not in _SUMS):
-            continue
-        inside[row] = not before[row]
-        for source in operands(rows, row):
-            feeds[source] = 1
-    return inside
+class _RowGraph:
+    """The rows of a function in columns: which are needed, what each costs, and which stand in parts."""
+
+    def __init__(self, rows: Instructions, early: Set[int]) -> None:
+        self.operation, self.first, self.second, _ = rows.columns()
+        is_output = self.operation == ca.OP_OUTPUT
+        self.reads = ~(_among(self.operation, _GIVEN) | is_output)
+        self.early = np.zeros(len(rows), bool)
+        self.early[list(early)] = True
+        results = np.zeros(len(rows), bool)
+        results[self.first[is_output]] = True
+        self.needed = self._below(results) | is_output
+        kinds, which = np.unique(self.operation, return_inverse=True)
+        self.cost = np.array([operation_cost(kind) for kind in kinds.tolist()], float)[which]
+
+    def parts_of_repeated_lengths(self) -> list[np.ndarray]:
+        """The parts that may be equal to enough others: as long as laws are, and as many others."""
+        piece = _core.connected_rows(self.first, self.second, self.reads.view(np.uint8), self._inside().view(np.uint8))
+        inside = np.flatnonzero(piece >= 0)
+        inside = inside[np.argsort(piece[inside], kind="stable")]
+        _, begins, lengths = np.unique(piece[inside], return_index=True, return_counts=True)
+        repeated = np.bincount(lengths, minlength=1)[lengths] >= FEWEST
+        chosen = np.flatnonzero(repeated & (lengths >= SHORTEST_LAW))
+        return [inside[begins[k] : begins[k] + lengths[k]] for k in chosen]
+
+    def _inside(self) -> np.ndarray:
+        """Rows of parts: what other operations than sums need, themselves among it, less what follows by sums alone."""
+        is_sum = _among(self.operation, _SUMS)
+        scales = np.flatnonzero(self.operation == ca.OP_MUL)
+        constant = self.operation == ca.OP_CONST
+        scales = scales[constant[self.first[scales]] | constant[self.second[scales]]]
+        by_sums = is_sum & self.reads & ~self.early
+        by_sums[scales] = ~self.early[scales]
+        others = self.reads & ~self.early & ~by_sums
+        behind = _core.dependent_rows(self.first, self.second, by_sums.view(np.uint8), others.view(np.uint8))
+        found: np.ndarray = self._below(self.reads & self.needed & ~is_sum) & behind.view(bool) & self.reads
+        return found
+
+    def _below(self, rows: np.ndarray) -> np.ndarray:
+        """The rows that some depend on, these among them."""
+        return _core.needed_rows(self.first, self.second, self.reads.view(np.uint8), rows.view(np.uint8)).view(bool)
 
 
-def _connected(rows: Instructions, inside: bytearray) -> list[list[int]]:
-    """Rows inside that hang together, each list in their order."""
-    parent = list(range(len(rows)))
-
-    def root(row: int) -> int:
-        while parent[row] != row:
-            parent[row] = parent[parent[row]]
-            row = parent[row]
-        return row
-
-    members = [row for row in range(len(rows)) if inside[row]]
-    for row in members:
-        for source in operands(rows, row):
-            if inside[source]:
-                a, b = root(row), root(source)
-                parent[max(a, b)] = min(a, b)
-    found: dict[int, list[int]] = defaultdict(list)
-    for row in members:
-        found[root(row)].append(row)
-    return list(found.values())
+def _among(operation: np.ndarray, kinds: frozenset[int]) -> np.ndarray:
+    return np.isin(operation, list(kinds))
 
 
 def _common_order(rows: Instructions, own: list[int]) -> tuple[int, ...]:

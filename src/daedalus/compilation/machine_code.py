@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from daedalus.compilation.llvm_code import ENTRY
 from daedalus.compilation.mathematics_library import addresses
 from daedalus.model.forking import fork_safe_lock, hold_across_forks
+from daedalus.model.interrupts import shelter_finaliser
 
 # Taken around every piece of work in LLVM, for at most one module at a time, so that no child is forked amid one.
 LLVM_LOCK = fork_safe_lock()
@@ -66,6 +67,8 @@ def binding() -> Any:
         own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
         if own is not None:
             hold_across_forks(own)
+        # What belongs to LLVM is dropped all the time, while runs are prepared.
+        shelter_finaliser(llvm.ffi.ObjectRef)
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm

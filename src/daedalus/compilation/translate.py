@@ -48,6 +48,10 @@ class CodeWish(NamedTuple):
         return AT_ONCE_QUICK if self.quick else AT_ONCE
 
 
+class _NotStoredError(Exception):
+    """The disk cache has no code of a function, and none is to be compiled."""
+
+
 class TranslationOutcome(NamedTuple):
     """What a translation came to; where there is no machine code, the interpreter stands in and `reason` says why.
 
@@ -121,10 +125,21 @@ def translate(f: ca.Function, rows: Instructions, wish: CodeWish) -> Translation
     return outcome._replace(reason=reason, seconds=time.perf_counter() - started, uncached=uncached)
 
 
-def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str], base: int) -> TranslationOutcome | None:
+def stored_translation(rows: Instructions, wish: CodeWish, base: int) -> TranslationOutcome | None:
+    """Machine code by llvmlite out of the disk cache, None where it is not there; `base` as for `as_parts`."""
+    started = time.perf_counter()
+    if wish.choice not in ("auto", "llvm") or (wish.strict and not strict_within_reach()):
+        return None
+    found = _with_llvm(rows, wish, [], base, only_stored=True)
+    return None if found is None else found._replace(seconds=time.perf_counter() - started)
+
+
+def _with_llvm(
+    rows: Instructions, wish: CodeWish, reasons: list[str], base: int, only_stored: bool = False
+) -> TranslationOutcome | None:
     """Machine code by llvmlite, from the disk cache if it is there; None, with a reason, where that fails.
 
-    base: how many numbers of working memory CasADi uses.
+    base: how many numbers of working memory CasADi uses. only_stored: whether nothing is to be compiled.
     """
     strict, whole = wish.strict, len(rows) <= wish.at_once
     level = min(machine_code.MOST_EFFORT, 0 if wish.quick else 2 if whole else 1)
@@ -140,6 +155,8 @@ def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str], base: int
         style = Style(strict, host.has_fused_multiply_add, chunk, wish.seldom, base)
 
         def compiled() -> list[bytes]:
+            if only_stored:
+                raise _NotStoredError
             objects = []
             for text in modules(rows, style):
                 background.check()
@@ -147,6 +164,8 @@ def _with_llvm(rows: Instructions, wish: CodeWish, reasons: list[str], base: int
             return objects
 
         code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, strict), compiled)
+    except _NotStoredError:
+        return None
     except RuntimeError as error:
         reasons.append(f"LLVM gave up ({(str(error) or 'no reason given').splitlines()[0]})")
         return None

@@ -20,20 +20,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.case import Case
+from daedalus.differentiation.events.causes import cause_of, passage, passage_of
 from daedalus.differentiation.events.jumping_conditions import EndsBy, JumpingConditions, conditions_of, no_sliding
 from daedalus.differentiation.events.part_guards import (
     event_of,
     expression_slopes,
-    guard_slopes,
     point_of,
-    time_slopes,
 )
-from daedalus.differentiation.events.saltation import carried, is_met, unchanged
-from daedalus.differentiation.events.smoothness import stairs_of
+from daedalus.differentiation.events.saltation import carried, unchanged
+from daedalus.differentiation.instants.any_order import SAME_SLOPES, behind_each_other, orders_of, same
 from daedalus.differentiation.instants.foreseen import Change, Foreseen, Stretch, depth_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
@@ -47,6 +45,7 @@ from daedalus.simulation.result.records_on_the_way import SlidesAlong
 from daedalus.simulation.sliding.rest import ways_to_rest
 from daedalus.simulation.sliding.sliding_system import (
     Sliding,
+    Stay,
     levels_of,
     rests_on_surface,
     surfaces_of,
@@ -160,60 +159,57 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     changed = [k for k in change.conditions if not conditions.corners[k]]
     if not changed:
         return NextPart(following, same)
-    # Those that the motion leads to zero; the others change with them, with time, or since something in them jumps.
-    put_in = conditions.chosen(case.foreseen.corners if case.foreseen is not None else False)
-    led = [k for k in change.conditions if k in put_in and _is_at_zero(case, k, t, row)]
-    timed = [k for k in change.conditions if k >= conditions.located]
-    which = led[0] if led else changed[0]
-    if timed and (which not in led or which >= conditions.located):
-        moves = _moved_in_time(case, timed[0], t, row)
-    else:
-        own = event_of(case, which)
-        moves = time_slopes(case, own, t, row) if led else _moved_by_stairs(case, case.system.guards[own], t, row)
-    other = {k: time_slopes(case, event_of(case, k), t, row) for k in led[1:]}
-    apart = [k for k, own in other.items() if not np.allclose(moves, own, rtol=1e-6) and np.all(np.isfinite(own))]
-    told = which if which in changed else changed[0]
-    record = EquationsJump(t, conditions.texts[told], tuple(conditions.texts[k] for k in apart))
-    slopes = carried(unchanged(n, len(moves)), row[-n:], following.row0[-n:], moves)
+    assert before.modes is not None
+    cause = cause_of(case, conditions, before.modes, change.conditions, t, row)
+    if cause.apart and set(cause.led) == set(changed):
+        smooth = _turned_in_any_order(case, following, cause.led, t, row)
+        if smooth is not None:
+            return NextPart(following, smooth, tuple(EquationsJump(t, conditions.texts[k]) for k in cause.led))
+    told = cause.condition if cause.condition in changed else changed[0]
+    record = EquationsJump(t, conditions.texts[told], tuple(conditions.texts[k] for k in cause.apart))
+    slopes = carried(unchanged(n, len(cause.moves)), row[-n:], following.row0[-n:], cause.moves)
     return NextPart(following, slopes, (record,))
 
 
-def _is_at_zero(case: Case, which: int, t: float, row: np.ndarray) -> bool:
-    """Whether a condition changes by the motion itself, and not since another one has changed."""
-    return _is_met(case, *expression_slopes(case, case.system.guards[event_of(case, which)], t, row), row)
+def _turned_in_any_order(
+    case: Case, following: Case, turned: tuple[int, ...], t: float, row: np.ndarray
+) -> np.ndarray | None:
+    """∂x/∂(x, u, p) behind conditions that turn one by one beside the run, the same in any order; None where it is not.
 
-
-def _is_met(case: Case, value: float, slope: np.ndarray, row: np.ndarray) -> bool:
-    """Whether a value is zero to what the motion changes it by."""
-    n = len(case.x0)
-    rate = slope[0] + slope[1 : 1 + n] @ row[-n:]
-    return bool(is_met(value, rate, case.last_time - case.first_time, case.settings.rtol))
-
-
-def _moved_in_time(case: Case, which: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of a condition that time and parameters decide, wherever it stands."""
-    modes, n = stretch_of(case).modes, len(case.x0)
-    assert modes is not None
-    guard = conditions_of(stretch_of(case).system).guard(which, modes)
-    value, slope = expression_slopes(case, guard, t, row)
-    if not _is_met(case, value, slope, row):  # it jumps across zero, where a stair in it takes a step
-        return _moved_by_stairs(case, guard, t, row)
-    return np.asarray(-slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:]))
-
-
-def _moved_by_stairs(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of a guard that changes its sign away from zero: that of the stair in it that takes a step there.
-
-    The ramp fmod(t, T) falls where t/T is a whole number, at a moment that the state does not move. Without such a
-    stair an input has jumped, at a time that is given.
+    A condition that no longer heads for zero once another one has turned does not turn at all beside the run.
     """
-    n = len(case.x0)
-    for steps in stairs_of(guard):
-        value, slope = expression_slopes(case, steps, t, row)
-        rate = slope[0] + slope[1 : 1 + n] @ row[-n:]
-        if rate and _is_met(case, value - round(value), slope, row):
-            return np.asarray(-slope[1:] / rate)
-    return np.zeros(n + case.system.sizes["u"] + len(case.p))
+    known: np.ndarray | None = None
+    for order in orders_of(turned):
+        slopes = _turned_in_order(case, following, order, t, row)
+        if slopes is None or (known is not None and not same(known, slopes, SAME_SLOPES)):
+            return None
+        known = slopes if known is None else known
+    return known
+
+
+def _turned_in_order(
+    case: Case, following: Case, order: tuple[int, ...], t: float, row: np.ndarray
+) -> np.ndarray | None:
+    """The same for one order; None where one does not come."""
+    stretch, n, total = stretch_of(case), len(case.x0), None
+    conditions, modes = conditions_of(stretch.system), stretch.modes
+    corners = None if case.foreseen is None else case.foreseen.corners
+    assert modes is not None
+    present, rates, forward = case, row, np.sign(case.last_time - case.first_time)
+    for k in order:
+        guard = passage_of(present, conditions.guard(k, modes), t, rates)
+        if not forward * guard.rate * (1 - 2 * modes[k]) > 0:
+            return None
+        modes = (*modes[:k], 1 - modes[k], *modes[k + 1 :])
+        if k == order[-1]:
+            later = following
+        else:
+            system = conditions.fixed(modes, corners, ((), None), point_of(case, t, row))
+            later = case.going_on(system, t, row[:n], row)
+        slopes = carried(unchanged(n, len(guard.moves)), rates[-n:], later.row0[-n:], guard.moves)
+        total = behind_each_other(total, slopes)
+        present, rates = later, later.row0
+    return total
 
 
 def _moved(case: Case, which: int, levels: float, t: float, row: np.ndarray) -> np.ndarray:
@@ -237,7 +233,8 @@ def _come_to_rest(case: Case, still: Case, which: int, t: float, row: np.ndarray
         x = _moved(case, which, 1.0, t, row)
         row = case.going_on(case.system, t, x, np.concatenate([x, row[n:]])).row0
         value, _ = expression_slopes(case, conditions.guard(which, modes), t, row)
-    moves, slope = time_slopes(case, event, t, row), guard_slopes(case, event, t, row)
+    _, slope = expression_slopes(case, case.system.guards[event], t, row)
+    moves = passage(0.0, slope, row, n).moves
     way = row[-n:] - still.row0[-n:]
     rate = slope[1 : 1 + n] @ way
     x = row[:n] - way * (value / rate) if rate else row[:n]
@@ -273,6 +270,8 @@ def onto_surface(case: Case) -> np.ndarray:
     assert sliding is not None
     if sliding.rests:
         return _onto_rest(case, sliding, row)
+    if sliding.stay is Stay.SECOND_ORDER:
+        raise _endless_turns(case, sliding.condition, t)
     levels = _surfaces(stretch)
     slopes, u, p = slopes_of(stretch.system), case.u_at(t), case.p
     known = np.concatenate([row[-n:], row[n:-n], np.full(len(levels), 0.5)])
@@ -332,6 +331,16 @@ def _no_leaving(case: Case, before: Stretch, t: float) -> SolverError:
         f"at t = {t:.6g} it begins to move from where {levels_of(before.system)[-1].condition} changes",
         because="slopes are infinite there: derivatives at rest do not determine how it leaves.",
         remedy="a span that ends before it, or a law with finite slopes such as h / sqrt(h + 1e-6) for sqrt(h)",
+    )
+
+
+def _endless_turns(case: Case, condition: str, t: float) -> SolverError:
+    """Refuse derivatives behind endlessly many turns, in words."""
+    return SolverError(
+        f"The derivatives of {case.system.name!r} cannot be continued: its turns become endlessly short.",
+        f"from t = {t:.6g} on it stays where {condition} changes",
+        because="each turn changes the derivatives, and they come endlessly often before it.",
+        remedy="a span that ends before it, or a smooth law such as tanh(s / 1e-3) for sign(s)",
     )
 
 

@@ -209,11 +209,11 @@ def refuse_second_order_instants(case: Case) -> None:
     if case.foreseen is None:
         return
     maps, instants = instant_maps_of(case), case.foreseen.instants
-    acting = [(i, k) for i in instants for k in (*(k for level in i.clocks for k in level), *(k for k, _ in i.events))]
+    acting = [(i, k) for i in instants for each in i.rounds for k in (*each.clocks, *each.events)]
     acting = [(i, k) for i, k in acting if maps.own.events[k].resets]
     if not acting:
         return
-    if not maps.own.discrete_count and not any(i.clocks for i, _ in acting):
+    if not maps.own.discrete_count and not any(i.has_clocks for i, _ in acting):
         raise NoSecondDerivativesError(
             "Second derivatives through an event are not supported.",
             f"{', '.join(sorted({maps.own.events[k].name for _, k in acting}))} resets the state within the span",
@@ -232,14 +232,13 @@ def refuse_second_order_instants(case: Case) -> None:
 def instant_records(part: RunPart, instant: Instant) -> list[Record]:
     """Records of an instant at the end of a part; a SolverError for an event that grazes."""
     case = part.case
-    if instant.clocks or not instant.events or instant.time == case.first_time:
+    if instant.has_clocks or not instant.events or instant.time == case.first_time:
         return []
-    before = instant.events[0][1]
-    together = [event for event, seen in instant.events if np.array_equal(seen, before)]
+    together = instant.first_events
     t, rows = part.recorded.t, part.augmented.layout.rows(part.recorded.y)
     if len(t) < 2:
         return []
-    share = instant_maps_of(case).rate_share(case, together[0], t, rows, MOST_ROWS)
-    name = instant_maps_of(case).own.events[together[0]].name
-    found = grazing_records(name, instant.time, share, case.settings.rtol)
-    return [*found, EventsTogether()] if len(together) > 1 else found
+    maps = instant_maps_of(case)
+    share = maps.rate_share(case, together[0], t, rows, MOST_ROWS)
+    records = grazing_records(maps.own.events[together[0]].name, instant.time, share, case.settings.rtol)
+    return [*records, EventsTogether()] if maps.meets_time(case, instant, float(t[-1]), rows[-1]) else records

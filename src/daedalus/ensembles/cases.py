@@ -15,7 +15,7 @@ from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import split_index
 from daedalus.model.plain_numbers import without_unit
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.reduction.reduction_record import check_held_values
 

@@ -14,7 +14,7 @@ from daedalus.ensembles.columns import Column
 from daedalus.ensembles.quantile_sketch import levels_needed, places_for
 from daedalus.ensembles.statistics import Statistic, Statistics
 from daedalus.errors import InputError
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 
 # Cases that statistics take in at once, whatever the number of threads.
 _BLOCK = 64

@@ -27,8 +27,11 @@ from daedalus.model.guesses import GuessedStart
 from daedalus.model.model import Model, as_system
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
+from daedalus.simulation.noise.ito_drift import events_of_noise
+from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noisy_run import read_seed
 from daedalus.simulation.result.ending import time_text
+from daedalus.simulation.result.records_of_methods import seen_late
 from daedalus.simulation.run.progress import bar_maker, wants_progress
 from daedalus.simulation.run.request import check_on_stop, read_request, read_span
 
@@ -113,24 +116,11 @@ def sweep(
     on_stop = options.pop("on_stop", "return")
     check_on_stop(on_stop)
     _check_place(on)
-    if keep not in ("here", "there"):
-        raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
-    if "save" in options:
-        if outputs is not None:
-            raise InputError(
-                "outputs= and save= are both given.", because="they mean the same.", remedy="outputs alone"
-            )
-        outputs = options.pop("save")
+    _check_words(keep, strict)
+    outputs = _asked_outputs(outputs, options)
     values = tuple(options.pop(name, None) for name in ("start", "inputs", "parameters"))
     t0, t1 = read_span(span)
-    times = options.pop("save_at", None)
-    end_only = isinstance(times, str) and times == "end"
-    if end_only or (times is None and t0 == t1):
-        times = [t1]
-    elif times is None:
-        times = np.linspace(t0, t1, DEFAULT_SAMPLES)
-    if not isinstance(strict, (bool, np.bool_)):
-        raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
+    times, end_only = _asked_times(options.pop("save_at", None), t0, t1)
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt or ())
     kept = (outputs, end_only, on_stop == "return", names, bool(strict))
     system, noise = as_system(model), None
@@ -156,8 +146,13 @@ def sweep(
             made = dask_variables(way.to_be(), cases, opened.reader.columns, len(opened.times), finished)
             return Ensemble(_dataset_to_be(opened, made, f"{way.note(cases.count, 0)}, when somebody asks"))
     collected = _collected(cases, opened, statistics)
-    left = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
-    return Ensemble(_dataset_to_be(opened, collected.variables(finished), way.note(cases.count, left)))
+    left, failed = _run(way, opened, cases.count, _workers(workers), wants_progress(progress), collected)
+    note = way.note(cases.count, left)
+    if noise is not None and events_of_noise(system):
+        note += f"\n{seen_late(events_of_noise(system))}"
+    if noise is not None and failed and limited_formulas(system)[0]:
+        note += f"\n{failed} cases ended early: {'; try '.join(limited_formulas(system))}"
+    return Ensemble(_dataset_to_be(opened, collected.variables(finished), note))
 
 
 def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...] | None) -> Collected:
@@ -168,18 +163,21 @@ def _collected(cases: Cases, opened: OpenSweep, statistics: tuple[Statistic, ...
     return SummarisedCases(cases, columns, times, statistics)
 
 
-def _run(way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: bool, collected: Collected) -> int:
-    """Run all cases; how many of them lanes left to the scalar core. Ctrl-C keeps what is done."""
-    left = 0
+def _run(
+    way: WayOfCases, opened: OpenSweep, count: int, workers: int, show: bool, collected: Collected
+) -> tuple[int, int]:
+    """Run all cases; how many of them lanes left to the scalar core, and how many failed. Ctrl-C keeps what is done."""
+    left = failed = 0
     with _bar(count, show) as bar:
         try:
             for block, found in way.in_order(count, workers, opened.cancel):
                 collected.take(block, found)
                 left += found.left
+                failed += int(np.count_nonzero(~found.success))
                 bar.update(len(block))
         except KeyboardInterrupt:
             opened.cancel.set()
-    return left
+    return left, failed
 
 
 def _left_there(way: OnGpu, opened: OpenSweep, cases: Cases, finished: str) -> Ensemble:
@@ -215,6 +213,32 @@ def _refuse_guesses(system: System, start: Any) -> None:
                 because="a guess moves to a consistent value, which differs from case to case.",
                 remedy=f'm.{kind}("{name}", start=dd.guess(...)) in the model, which every case solves for itself',
             )
+
+
+def _check_words(keep: object, strict: object) -> None:
+    """Refuse what `keep=` and `strict=` cannot mean."""
+    if keep not in ("here", "there"):
+        raise InputError(f"keep={keep!r} is not valid.", remedy='keep="here", or keep="there" for a GPU or a cluster')
+    if not isinstance(strict, (bool, np.bool_)):
+        raise InputError("strict= is neither True nor False.", f"got {strict!r}", remedy="strict=True")
+
+
+def _asked_outputs(outputs: Sequence[str] | None, options: dict[str, Any]) -> Sequence[str] | None:
+    """The outputs, which `save=` means too."""
+    if "save" not in options:
+        return outputs
+    if outputs is not None:
+        raise InputError("outputs= and save= are both given.", because="they mean the same.", remedy="outputs alone")
+    saved: Sequence[str] | None = options.pop("save")
+    return saved
+
+
+def _asked_times(save_at: Any, t0: float, t1: float) -> tuple[Any, bool]:
+    """The times to save at, and whether it is the end alone."""
+    end_only = isinstance(save_at, str) and save_at == "end"
+    if end_only or (save_at is None and t0 == t1):
+        return [t1], end_only
+    return (np.linspace(t0, t1, DEFAULT_SAMPLES) if save_at is None else save_at), False
 
 
 def _check_place(on: object) -> None:

@@ -106,7 +106,10 @@ def _read(value: Given, shape: tuple[int, ...], name: str) -> ArrayOrSymbol:
             raise ValueError(f"it holds {numbers.dtype.name} values")
     except ValueError as reason:
         raise InputError(
-            f"The {name} is not an array of real numbers.", because=f"{reason}.", remedy="numbers, or a CasADi symbol."
+            f"The {name} is not an array of real numbers.",
+            f"got {value!r}"[:120],
+            because=f"{reason}.",
+            remedy="numbers, or a CasADi symbol.",
         ) from None
     if len(shape) > 0 and numbers.shape[-len(shape) :] != shape:
         raise _wrong_shape(name, numbers.shape, shape)
@@ -125,6 +128,7 @@ def _wrong_shape(name: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> 
     return InputError(
         f"The {name} has the wrong shape.",
         f"found {_times(found)}, wanted {_times(wanted)} (arrays of numbers may have more dimensions in front)",
+        because="its entries are numbered by place.",
         remedy=f"give the {name} as {_times(wanted)}.",
     )
 

@@ -13,7 +13,7 @@ from daedalus.initialisation.written_states import given_elsewhere
 from daedalus.model.guesses import GuessedStart, value_of
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.names import read_names
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 

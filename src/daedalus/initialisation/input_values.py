@@ -14,7 +14,7 @@ from daedalus.model.names import listed, split_derivative, split_index
 from daedalus.model.plain_numbers import result_at
 from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.model.system.closed_loop import closed_loop
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, wrong_kind
 

@@ -3,13 +3,15 @@
 To find out what its arguments are, the wrapper calls a few functions written in Python and drops their errors, and with
 them a KeyboardInterrupt that happens to fall into one: about a fifth of them while a model is written or prepared.
 Behind a `_core.Sheltered` these functions answer all the same, and the interrupt is raised in the code that follows. So
-it is with the callbacks of weak references, whose errors Python itself drops. `full` and `sparse` call Python from C
-and go on with an error set, which a later call tells as a SystemError: they become the methods that they call.
+it is with the callbacks of weak references and with finalisers, whose errors Python itself drops. `full` and `sparse`
+call Python from C and go on with an error set, which a later call tells as a SystemError: they become the methods that
+they call.
 """
 
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -42,6 +44,25 @@ def let_interrupts_through() -> None:
         known = vars(owner).get("shape")
         if isinstance(known, property) and known.fget is not None and not isinstance(known.fget, Sheltered):
             setattr(owner, "shape", property(Sheltered(known.fget), doc=known.__doc__))  # noqa: B010
+
+
+def shelter_finaliser(kind: type) -> None:
+    """Let the finaliser of a class lose no interrupt: Python drops what is raised in one. Once is enough.
+
+    Example
+    -------
+    >>> class Handle:
+    ...     def __del__(self):
+    ...         print("closed")
+    >>> shelter_finaliser(Handle)
+    >>> handle = Handle(); del handle
+    closed
+    """
+    if isinstance(vars(kind)["__del__"], property):
+        return
+    # Nothing of Python's runs around it, or the interrupt would be raised, and dropped, there.
+    bound = partial(partial, Sheltered(kind.__del__))  # type: ignore[attr-defined]
+    kind.__del__ = property(bound)  # type: ignore[attr-defined]
 
 
 def weak_values() -> weakref.WeakValueDictionary[Any, Any]:

@@ -196,7 +196,7 @@ def result_at(function: Callable[[float], Any], t: float, name: str, remedy: str
     """What a function for an input gives at a time, as an array of numbers."""
     try:
         return np.asarray(plain_result(function(t), name), dtype=float)
-    except (TypeError, ValueError, ModelError) as error:
+    except (TypeError, ValueError, ArithmeticError, ModelError) as error:
         raise InputError(
             f"The function for input {name} cannot be evaluated.",
             f"f({t:g}) raised {type(error).__name__}: {error}",

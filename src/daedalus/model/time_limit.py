@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
+from typing import ParamSpec, TypeVar
 
 from daedalus.deadline import limited_to
 from daedalus.model.plain_numbers import without_unit
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def limits_time(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A function of several runs whose option `time_limit` is the limit of all of them together."""
+
+    @functools.wraps(function)
+    def limited(*given: Given.args, **options: Given.kwargs) -> Found:
+        with time_limited(options.get("time_limit")):
+            return function(*given, **options)
+
+    return limited
 
 
 def time_limited(seconds: object) -> AbstractContextManager[None]:

@@ -11,7 +11,7 @@ from daedalus import _core
 from daedalus.errors import InputError, ModelError
 from daedalus.model.names import did_you_mean, split_derivative, split_index
 from daedalus.model.plain_numbers import by_name
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.unit_labels import rate_unit
 from daedalus.model.variables import flatten_values

@@ -139,7 +139,7 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     findings += _singular_at_start(work, system, jacobian, unknowns, rows, s)
     counts = differentiated_inputs(work, residual, s)
     check_inputs(counts, rows, work, residual, s)
-    flow = solved_equations(work, residual, s, unknowns, floors)
+    flow = solved_equations(work, residual, s, unknowns, floors, jacobian.matrix)
     levels = Differentiation(work, unknowns, flow).levels(residual, s)
     return ReductionPlan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
 

@@ -52,6 +52,13 @@ def _text_of(given: str | Path, kind: str) -> tuple[str, Path | None, str]:
             because="it is read as XML.",
             remedy=f'"robot.{kind.lower()}"',
         )
+    if isinstance(given, str) and not given.strip():
+        raise InputError(
+            f"The text of the {kind} robot is empty.",
+            f"got {given!r}"[:120],
+            because="it is the path or the text of a file.",
+            remedy=f"dd.read_{kind.lower()}(path)",
+        )
     path = Path(given)
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -20,14 +20,15 @@ from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.algebra.shortened_steps import Descent, levenberg_marquardt
 from daedalus.compilation import Compiled, compile_function
 from daedalus.errors import InputError, ModelError
+from daedalus.geometry.array_or_symbol import is_symbol
 from daedalus.geometry.axis_angle import rotation_log
-from daedalus.geometry.quaternions import rotation_from_quaternion
-from daedalus.geometry.rotations import read_rotation
 from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.model import Model
 from daedalus.model.names import counted, did_you_mean, listed
+from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 from daedalus.robots.robot import Robot
+from daedalus.robots.robot_arguments import read_turn
 
 # A target is reached where what is missing is below this share of the robot's size: a micrometre on a metre is far more
 # than rounding and far less than what a drive can resolve.
@@ -122,9 +123,16 @@ def inverse_kinematics(
             because="frames and limits belong to the model.",
             remedy="dd.inverse_kinematics(m, ...) with m = dd.read_urdf(...)",
         )
+    if not isinstance(limits, (bool, np.bool_)):
+        raise InputError(
+            "limits is neither True nor False.",
+            f"got {limits!r}"[:120],
+            because="it says whether the limits of the joints hold.",
+            remedy="limits=False",
+        )
     robot = model.robot()
     search = _PostureSearch(model, robot, _read(robot, targets), limits)
-    preferred = search.preferred(start or {})
+    preferred = search.preferred({} if start is None else start)
     return search.answer(preferred)
 
 
@@ -178,6 +186,13 @@ class _PostureSearch:
             variable, entry = self.model.written.variables[name], int(rest[:-1]) if rest else 0
             guess = variable.guess[entry] if variable.guess else 0.0
             q[k] = float(guess if variable.start[entry] is None else variable.start[entry])  # type: ignore[arg-type]
+        if not isinstance(start, Mapping):
+            raise InputError(
+                "The start of inverse_kinematics has no names.",
+                [f"got {start!r}"[:120], f"coordinates: {listed(self.names, 12)}"],
+                because="coordinates that are not named keep their start values.",
+                remedy=f"start={{{self.names[0]!r}: 0.0}}",
+            )
         for name, value in start.items():
             places = [k for k, element in enumerate(labels) if element == name or element.split("[")[0] == name]
             if not places:
@@ -187,8 +202,8 @@ class _PostureSearch:
                     because="a posture is given by joint coordinates.",
                     remedy=did_you_mean(name, self.names),
                 )
-            numbers = np.asarray(value, dtype=float).ravel()
-            if len(numbers) != len(places) or not np.all(np.isfinite(numbers)):
+            numbers = _finite(value, len(places))
+            if numbers is None:
                 raise InputError(
                     f"The start of {name!r} is not {counted(len(places), 'number')}.",
                     f"got {value!r}"[:120],
@@ -355,6 +370,13 @@ def _no_more_expected(tried: int, found: int) -> bool:
 
 
 def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
+    if not isinstance(targets, Mapping) or not targets:
+        raise InputError(
+            "There is no target." if isinstance(targets, Mapping) else "The targets have no names.",
+            [f"got {targets!r}"[:120], f"frames and bodies: {listed(robot.frames, 12)}"],
+            because="the search takes positions and rotations of frames by name.",
+            remedy=f'{{"{robot.frames[0]}.position": [0.0, 0.0, 1.0]}}',
+        )
     found = []
     for name, value in targets.items():
         frame, _, what = str(name).rpartition(".")
@@ -367,23 +389,24 @@ def _read(robot: Robot, targets: Mapping[str, Any]) -> list[_FrameTarget]:
                 remedy=did_you_mean(str(name), known, listed=False),
             )
         if what == "rotation":
-            quaternion = np.shape(value) == (4,)
-            turn = rotation_from_quaternion(value) if quaternion else read_rotation(value, str(name))
-            found.append(_FrameTarget(frame, what, np.asarray(turn, dtype=float)))
+            found.append(_FrameTarget(frame, what, read_turn(value, f"The target {name!r}")))
             continue
-        place = np.asarray(value, dtype=float).ravel()
-        if place.shape != (3,) or not np.all(np.isfinite(place)):
+        place = _finite(value, 3)
+        if place is None:
             raise InputError(
                 f"The target {name!r} is not a position.",
                 f"got {value!r}"[:120],
-                because="a position has three numbers.",
+                because="a position has three finite numbers.",
                 remedy="[0.5, 0.0, 0.3]",
             )
         found.append(_FrameTarget(frame, what, place))
-    if not found:
-        raise InputError(
-            "There is no target.",
-            because="the search needs a position or a rotation of a frame.",
-            remedy='{"tool.position": [0, 0, 1]}',
-        )
     return found
+
+
+def _finite(value: Any, count: int) -> np.ndarray | None:
+    """So many finite numbers in a row; None where a value is something else."""
+    try:
+        numbers = np.array([]) if is_symbol(value) else plain_array(value, "The numbers").ravel()
+    except InputError:
+        return None
+    return numbers if len(numbers) == count and np.all(np.isfinite(numbers)) else None

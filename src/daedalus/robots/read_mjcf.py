@@ -266,6 +266,7 @@ def _joint(
             f"{where} has the type {kind!r}.",
             f"types: {', '.join(JOINTS)}",
             because="this joint type is not supported.",
+            remedy='type="hinge"',
         )
     if kind == "free" and parent:
         raise InputError(

@@ -9,17 +9,16 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation.compile import compile_function
-from daedalus.compilation.compiled import Compiled
-from daedalus.errors import InputError
+from daedalus.errors import InputError, ModelError
 from daedalus.model.expressions import column
 from daedalus.model.model import Model
 from daedalus.model.names import counted
 from daedalus.model.notebook import add_force, checked_expression
+from daedalus.robots.robot_arguments import ArgumentReader
 from daedalus.robots.robot_control import RobotControl
 from daedalus.robots.robot_functions import VECTORS, RobotFunctions
 from daedalus.robots.robot_laws import FRAME_LAWS, LAWS, law
 
-_ARRAY = np.ndarray
 _OF_FRAMES = ("pose", "velocity", "jacobian", "jacobian_rate")
 
 
@@ -49,6 +48,13 @@ class Robot:
     """
 
     def __init__(self, model: Model) -> None:
+        if not isinstance(model, Model):
+            raise ModelError(
+                "A Robot is made of a Model.",
+                f"got {type(model).__name__}",
+                because="its functions are those of the bodies and joints of a model.",
+                remedy="m.robot()",
+            )
         self._functions = RobotFunctions(model)
         self._ready: dict[str, _RobotCode] = {}
         self.name = model.name
@@ -62,7 +68,8 @@ class Robot:
         self.functions: Mapping[str, ca.Function] = _FunctionsByName(self._functions)
         self.derivatives = RobotDerivatives(self)
         self._sizes = {letter: len(labels) for letter, labels in self.labels.items()}
-        self.control = RobotControl(self.functions, self._call, self._sizes)
+        self._reader = ArgumentReader(self.labels)
+        self.control = RobotControl(self.functions, self._call, self._reader)
 
     def __repr__(self) -> str:
         moving = self._sizes["v"]
@@ -184,72 +191,41 @@ class Robot:
         ready = self._ready.get(name)
         if ready is None:
             ready = self._ready[name] = _RobotCode.of(self.functions[name])
-        # One row of arrays, the call that loops make: the core converts other numbers than floats.
-        core, sizes, shapes, plain = ready.direct
-        for value, wanted in zip(given, sizes):
-            if type(value) is not _ARRAY or value.shape != wanted:
-                break
-        else:
-            found = core(*given)
-            return found if plain else _shaped(found, shapes)
-        arrays = [np.ascontiguousarray(value, dtype=float) for value in given]
-        if all(array.shape == wanted for array, wanted in zip(arrays, ready.sizes)):
+        # Vectors of finite numbers, the call that loops make, are taken by the core itself.
+        found = ready.vectors(*given)
+        if found is not None:
+            return found if ready.plain else _shaped(found, ready.shapes)
+        arrays, rows = self._reader.vectors(name, ready.arguments, ready.sizes, given)
+        if rows is None:
             return _shaped(ready.core(*arrays), ready.shapes)
-        for array, (size,), argument in zip(arrays, ready.sizes, ready.arguments):
-            if array.shape[-1:] != (size,) or array.ndim > 2:
-                raise self._misfit(name, argument, array)
-        counts = {argument: len(array) for argument, array in zip(ready.arguments, arrays) if array.ndim == 2}
-        rows = next((count for count in counts.values() if count != 1), 1)
-        if not set(counts.values()) <= {1, rows}:
-            raise InputError(
-                f"The batches for {name} have different numbers of rows.",
-                ", ".join(f"{argument}: {count}" for argument, count in counts.items()),
-                because="each row is a case of its own, and one row counts for all.",
-                remedy=f"np.tile(..., ({max(counts.values())}, 1))",
-            )
-        whole = [np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[-1]))) for array in arrays]
-        many = ready.core.evaluate_many(*whole)
         return tuple(
             x if shape is None else x.reshape(rows, shape[1], shape[0]).transpose(0, 2, 1)
-            for x, shape in zip(many, ready.shapes)
-        )
-
-    def _misfit(self, name: str, argument: str, array: np.ndarray) -> InputError:
-        ready = self._ready[name]
-        size = ready.sizes[ready.arguments.index(argument)][0]
-        of = {"goal": "q", "posture": "q"}.get(argument, argument if argument in self.labels else "v")
-        named = f": {', '.join(self.labels[of][:8])}" if len(self.labels[of]) == size else ""
-        return InputError(
-            f"{argument} of {name} has the wrong shape.",
-            f"got {array.shape}, expected ({size},) or (n, {size}){named}",
-            because="each position and velocity has one number." if named else "its entries are numbers.",
-            remedy=f"np.zeros({size})",
+            for x, shape in zip(ready.core.evaluate_many(*arrays), ready.shapes)
         )
 
 
 class _RobotCode(NamedTuple):
-    """Machine code with what a call needs to know of it: shapes of arguments, and of outputs that are matrices."""
+    """Machine code with what a call needs: sizes of arguments, and shapes of outputs that are matrices."""
 
-    compiled: Compiled
     arguments: tuple[str, ...]
-    sizes: tuple[tuple[int], ...]
+    sizes: tuple[int, ...]
     shapes: tuple[tuple[int, int] | None, ...]
     core: Any
-    direct: tuple[Any, tuple[tuple[int], ...], tuple[tuple[int, int] | None, ...], bool]  # for one row; all are vectors
+    vectors: Any  # the core's call for one vector an argument
+    plain: bool  # whether no output is a matrix
 
     @staticmethod
     def of(function: ca.Function) -> _RobotCode:
         inputs, outputs = range(function.n_in()), range(function.n_out())
-        compiled = compile_function(function)
+        core = compile_function(function).core
         shapes = tuple(None if function.name_out(k) in VECTORS else function.size_out(k) for k in outputs)
-        sizes = tuple((int(function.numel_in(k)),) for k in inputs)
         return _RobotCode(
-            compiled,
             tuple(function.name_in(k) for k in inputs),
-            sizes,
+            tuple(int(function.numel_in(k)) for k in inputs),
             shapes,
-            compiled.core,
-            (compiled.core, sizes, shapes, all(shape is None for shape in shapes)),
+            core,
+            core.evaluate_vectors,
+            all(shape is None for shape in shapes),
         )
 
 
@@ -283,11 +259,12 @@ class _FunctionsByName(Mapping[str, ca.Function]):
         self._laws: dict[str, ca.Function] = {}
 
     def __getitem__(self, name: str) -> ca.Function:
-        if name in LAWS or name.partition(" ")[0] in FRAME_LAWS:
+        what, _, frame = str(name).partition(" ")
+        if name in LAWS or (what in FRAME_LAWS and frame):
             if name not in self._laws:
                 self._laws[name] = law(self._functions, name)
             return self._laws[name]
-        return self._functions[name]
+        return self._functions[str(name)]
 
     def __iter__(self) -> Iterator[str]:
         yield from self._functions.makers

@@ -10,7 +10,9 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.geometry.array_or_symbol import is_symbol
+from daedalus.geometry.rotations import read_rotation
 from daedalus.model.names import counted
+from daedalus.robots.robot_arguments import ArgumentReader, read_turn
 
 
 class RobotControl:
@@ -37,9 +39,9 @@ class RobotControl:
         self,
         functions: Mapping[str, ca.Function],
         called: Callable[..., tuple[np.ndarray, ...]],
-        sizes: Mapping[str, int],
+        reader: ArgumentReader,
     ) -> None:
-        self._functions, self._called, self._sizes = functions, called, sizes
+        self._functions, self._called, self._reader = functions, called, reader
 
     def gravity_pd(self, q: Any, v: Any, goal: Any, stiffness: Any = 100.0, damping: Any = 20.0) -> Any:
         """tau = stiffness · (goal ⊖ q) − damping · v + gravity(q): holds a posture; gains in N m/rad and N m s/rad.
@@ -79,33 +81,44 @@ class RobotControl:
         count = self._count("q")
         stay = posture_stiffness if posture is not None else 0.0
         if posture is None:
-            posture = q if is_symbol(q) else np.asarray(q, dtype=float)
-        target = [_each(x, 3) for x in (position, velocity, acceleration)]
+            posture = q
+        target = [position, _each(velocity, 3), _each(acceleration, 3)]
         gains = [_each(x, 1) for x in (stiffness, damping, stay, posture_damping, softness)]
         if rotation is None:
             return self._law(f"operational_position {frame}", q, v, *target, _each(posture, count), *gains)
-        turned = ca.vec(rotation) if is_symbol(rotation) else np.asarray(rotation, dtype=float).T.reshape(-1)
+        turned: Any
+        if is_symbol(rotation):
+            turned = ca.vec(read_rotation(rotation, "rotation of operational_space"))
+        else:
+            rows = read_turn(rotation, "The rotation of operational_space")
+            turned = np.swapaxes(rows, -1, -2).reshape(*rows.shape[:-2], 9)
         return self._law(f"operational_space {frame}", q, v, *target, turned, _each(posture, count), *gains)
 
     # -- calling -----------------------------------------------------------------------------------------------
 
     def _law(self, name: str, *given: Any) -> Any:
-        if any(is_symbol(x) for x in given):
-            function = self._functions[name]
-            for k, value in enumerate(given):
-                size, wanted = value.numel() if is_symbol(value) else np.size(value), function.numel_in(k)
-                if size != wanted:
-                    raise InputError(
-                        f"{function.name_in(k)} of {name} has the wrong size.",
-                        f"got {counted(size, 'number')}, expected {wanted}",
-                        because="each position and velocity has one number.",
-                        remedy=f"ca.SX.zeros({wanted})",
-                    )
-            return function(*given)
-        return self._called(name, *given)[0]
+        if not any(is_symbol(x) for x in given):
+            return self._called(name, *given)[0]
+        function = self._functions[name]
+        return function(*(self._argument(name, function, k, value) for k, value in enumerate(given)))
+
+    def _argument(self, name: str, function: ca.Function, k: int, value: Any) -> Any:
+        """One argument of a law of expressions."""
+        wanted = function.numel_in(k)
+        if not is_symbol(value):
+            return self._reader.numbers(name, function.name_in(k), wanted, value)
+        value = ca.vertcat(*value) if isinstance(value, (list, tuple)) else value
+        if value.numel() != wanted:
+            raise InputError(
+                f"{function.name_in(k)} of {name} has the wrong shape.",
+                f"got {counted(value.numel(), 'number')}, expected {wanted}",
+                because="each position and velocity has one number.",
+                remedy=f"ca.SX.zeros({wanted})",
+            )
+        return value
 
     def _count(self, letter: str) -> int:
-        return self._sizes[letter]
+        return len(self._reader.labels[letter])
 
     def _sized(self, value: Any, letter: str) -> Any:
         return _each(value, self._count(letter))
@@ -117,5 +130,4 @@ def _each(value: Any, count: int) -> Any:
         return ca.vertcat(*value)
     if is_symbol(value):
         return ca.repmat(value, count, 1) if value.numel() == 1 else value
-    array = np.asarray(value, dtype=float)
-    return np.full(count, float(array)) if array.ndim == 0 else array
+    return np.full(count, float(value)) if isinstance(value, (int, float, np.number)) else value

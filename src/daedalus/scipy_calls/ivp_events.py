@@ -141,7 +141,7 @@ class Guards:
         """SciPy's t_events and y_events: for each event function the times (k,) and the values (k, n)."""
         t_events: list[list[float]] = [[start[0]] if i in fired else [] for i in range(len(self.events))]
         y_events: list[list[np.ndarray]] = [[start[1]] if i in fired else [] for i in range(len(self.events))]
-        for i, t, before, _ in run_events:
+        for i, t, before, *_ in run_events:
             t_events[i].append(t)
             y_events[i].append(before)
         return [np.array(times, dtype=float) for times in t_events], [np.array(values) for values in y_events]

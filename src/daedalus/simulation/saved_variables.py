@@ -20,6 +20,7 @@ from daedalus.model.names import flat_index, split_index
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.plain_record import PlainRecord
 from daedalus.simulation.between.dense import Dense
+from daedalus.simulation.result.event_records import FiredEvent
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.outcome import COUNTED
@@ -137,7 +138,7 @@ class SavedTrajectory(_Saved, Trajectory):
         self._kept, self._last, self._table, self._told = kept, last, steps, events
         self._beside = beside or ({}, {})
         none = np.zeros(0)
-        outcome = replace(last.outcome, events=tuple((0, t, none, none) for _, t in events))
+        outcome = replace(last.outcome, events=tuple(FiredEvent(0, t, none, none) for _, t in events))
         data = last.run_data
         super().__init__(
             data.plant, data.drive, data.parameters, None, None, last.status, outcome, Dense.joined([]), None, None
@@ -253,7 +254,7 @@ def _last_moment(whole: Trajectory) -> Trajectory:
     if modes is not None:
         modes = HeldModes(modes.conditions, HeldValues(np.zeros(1), t, modes.at(float(t[0])).values[None]))
     fired = tuple(
-        (k, float(t[0]), full, full)
+        FiredEvent(k, float(t[0]), full, full)
         for k, event in enumerate(piece.system.events)
         if event.name in moment.fired and event.manner.schedule is None
     )

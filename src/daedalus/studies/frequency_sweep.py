@@ -21,8 +21,10 @@ from daedalus.model.plain_numbers import plain_number
 from daedalus.model.reopened import as_model
 from daedalus.model.system.closed_loop import closed_loop
 from daedalus.model.system.system import System
-from daedalus.model.values import unit_of
+from daedalus.model.time_limit import limits_time
+from daedalus.model.values import check_mapping, unit_of
 from daedalus.simulation.noise.without_noise import refuse_noise
+from daedalus.simulation.run.request import check_options
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import branch_of_orbit, is_smooth
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
@@ -43,6 +45,7 @@ LOOKED_FOR, MOST_POINTS, MOST_WHOLE = 0.02, 150, 2000
 FIRST_PERIODS, MOST_PERIODS, SETTLED = 50, 3200, 1e-3
 
 
+@limits_time
 def frequency_sweep(
     model: Model | System,
     input: str,
@@ -90,6 +93,8 @@ def frequency_sweep(
     >>> found["phase"].sel(harmonic=1, variable="x").values.round(6).tolist()
     [-0.304396, -0.785398]
     """
+    check_options(simulate_options, "dd.frequency_sweep", ("progress", "cancel"))
+    inputs, parameters = check_mapping(inputs, "inputs"), check_mapping(parameters, "parameters")
     values = _frequencies(frequencies)
     system = as_system(model)
     _check_input(system, input, inputs)

@@ -18,8 +18,9 @@ from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.simulation.noise.without_noise import refuse_noise
-from daedalus.simulation.run.request import read_span
+from daedalus.simulation.run.request import check_options, read_span
 
 # Between two orthonormalisations directions grow or shrink by at most e to this number, and by a fair share of it.
 LARGEST_GROWTH, SMALL_GROWTH = 8.0, 1.0
@@ -29,6 +30,7 @@ FIRST_INTERVALS, FEWEST_INTERVALS = 400, 100
 SMALLEST = 1e-12
 
 
+@limits_time
 def lyapunov(
     model: Model | System,
     span: float | tuple[float, float],
@@ -59,6 +61,7 @@ def lyapunov(
     [0.5, -2.0]
     """
     system = as_system(model)
+    check_options(simulate_options, "dd.lyapunov")
     refuse_noise(system, "dd.lyapunov", inputs)
     begin, end = read_span(span)
     if not end > begin:

@@ -24,8 +24,11 @@ from daedalus.initialisation.initialise import initialise
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
+from daedalus.model.values import check_mapping
 from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.request import check_options
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.first_orbit import is_smooth, orbit_problem, sampled, takes_inputs
 from daedalus.studies.orbits.one_period import OrbitUnknowns, first_values, run_over, unknowns_of
@@ -34,10 +37,12 @@ from daedalus.studies.orbits.periodic_orbit import OrbitQuestion, PeriodicOrbit
 from daedalus.studies.orbits.return_time import (
     SAME_MOTION,
     beat_of,
+    check_states,
     depends_on_time,
     return_beats,
     return_time,
     turns_of,
+    unrepeated,
 )
 
 # Pieces that are tried one after the other: more of them hold a motion that parts fast.
@@ -59,6 +64,7 @@ MOST_WORK = 100
 CLOSES = 1e-5
 
 
+@limits_time
 def periodic(
     model: Model | System,
     start: Any = None,
@@ -93,6 +99,9 @@ def periodic(
     (0.2, [0.043214])
     """
     system = as_system(model)
+    check_options(simulate_options, "dd.periodic", ("progress", "cancel"))
+    inputs, parameters = check_mapping(inputs, "inputs"), check_mapping(parameters, "parameters")
+    check_states(system)
     refuse_noise(system, "dd.periodic", inputs)
     driven = depends_on_time(system, inputs)
     options = {"inputs": inputs, "parameters": parameters, "rtol": 1e-10, "atol": 1e-12, **simulate_options}
@@ -105,14 +114,14 @@ def periodic(
                 because="its motion repeats itself with the period of what drives it, or a multiple of it.",
                 remedy="dd.periodic(m, period=0.02)",
             )
-        if beat is None:
-            period, start = return_time(model, start, begin, options)
-        else:
-            period, start = return_beats(model, start, begin, options, beat)
+        given = model, start, begin, options
+        period, start = return_time(*given) if beat is None else return_beats(*given, beat)
     if not isinstance(period, (int, float, np.number)) or not np.isfinite(period) or period <= 0:
         raise InputError(f"{period!r} is not a period.", because="it is a positive time.", remedy="period=0.02")
     question = OrbitQuestion(model, inputs, parameters, begin, simulate_options)
     orbit = _orbit_near(question, driven, options, start, float(period))
+    if driven:
+        orbit.notes += unrepeated(system, inputs, parameters, begin, float(period))
     return orbit if driven else _least_period(orbit, options)
 
 
@@ -126,7 +135,7 @@ def _orbit_near(
     try:
         return _by_shooting(question, driven, options, start, period)
     except SolverError:
-        if not driven or is_smooth(as_system(question.model)):
+        if not driven:
             raise
         span = question.begin, question.begin + SETTLES * period
         settled = simulate(question.model, span, start=start, **{**options, "progress": False})

@@ -11,7 +11,9 @@ from daedalus.model.model import Model
 from daedalus.model.names import counted
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.simulation.result.trajectory import Trajectory
+from daedalus.simulation.run.request import check_options
 from daedalus.simulation.simulate import simulate
 
 NAME = "crossing_of_the_section"
@@ -21,6 +23,7 @@ FIRST_SPAN, MOST_IN_VAIN, MOST_DOUBLINGS = 1.0, 8, 60
 MOST_STEPS = 100_000
 
 
+@limits_time
 def poincare(
     model: Model | System,
     guard: object,
@@ -55,6 +58,7 @@ def poincare(
     """
     if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
         raise InputError(f"{count!r} is not a valid number of crossings.", remedy="count=100")
+    check_options(simulate_options, "dd.poincare", ("inputs", "parameters", "seed", "progress", "cancel"))
     book = as_model(model)
     watched = book.copy()
     watched.event(NAME, book[guard] if isinstance(guard, str) else guard, direction=direction)

@@ -28,7 +28,7 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, did_you_mean, listed
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.system.system import System
-from daedalus.model.values import parameter_values
+from daedalus.model.values import check_mapping, parameter_values
 from daedalus.simulation.run.request import read_save_at, read_span
 
 WAYS = ("linear", "unscented", "chaos")
@@ -128,7 +128,7 @@ def _read(system: System, start: object, parameters: Any, options: Mapping[str, 
         chosen = [k for k in range(len(labels)) if np.any(spread[k])]
         labels, spread = [labels[k] for k in chosen], spread[np.ix_(chosen, chosen)]
     names, deviations = [], []
-    for name, deviation in (parameters or {}).items():
+    for name, deviation in check_mapping(parameters, "parameters").items():
         known = [*system.labels["p"], *system.labels["u"]]
         if name not in known:
             raise InputError(

@@ -194,6 +194,19 @@ def test_conditions_inside_each_other_and_at_one_time():
     )
 
 
+@pytest.mark.parametrize("rate", [1.0, -1.0, 1e9])
+def test_conditions_at_one_time_that_do_not_meet_have_the_derivative_of_each(rate):
+    """a' jumps from 1 to 3 at a = 1, b' from 2 to 1 at b = 2: ∂a/∂a₀ = 3, ∂b/∂b₀ = 1/2, in seconds and nanoseconds."""
+    m = dd.Model("side by side")
+    a, b = m.state("a", start=0.0), m.state("b", start=0.0)
+    m.equation(m.der(a), rate * ca.if_else(a > 1, 3.0, 1.0))
+    m.equation(m.der(b), rate * ca.if_else(b > 2, 1.0, 2.0))
+    sens = dd.sensitivities(m, (0.0, 1.5 / rate))
+    np.testing.assert_allclose(sens.M, [[3.0, 0.0], [0.0, 0.5]], rtol=1e-6, atol=1e-9)
+    assert {jump.condition for jump in records_of(sens, EquationsJump)} == {"a > 1", "b > 2"}
+    assert not any(jump.at_once for jump in records_of(sens, EquationsJump))
+
+
 def test_a_condition_on_a_condition_changes_where_that_one_does():
     m = dd.Model("switch")
     x, late = m.state("x", start=0.1), m.parameter("late", 0.4)

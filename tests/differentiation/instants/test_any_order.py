@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.simulation.result.records_of_derivatives import EventsTogether
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +88,27 @@ def test_blocks_that_stop_together_stick_each_for_itself():
     g = dd.gradient(m, 8.0, final="x[1]", wrt=("start", "parameters"), rtol=1e-9)
     assert [g["k0"], g["k1"], g["level"]] == pytest.approx([0.0, 1.2, -4.0], abs=1e-6)
     assert g["x"].tolist() == pytest.approx([0.0, 1.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1.0, 1e9])
+def test_moments_move_apart_in_seconds_and_in_nanoseconds(rate):
+    """a and b are set back together: ∂a/∂a₀ = 1 and ∂b/∂b₀ = 1, whatever the unit of time."""
+    m = dd.Model("pair")
+    a, b = m.state("a", start=0.0), m.state("b", start=0.0)
+    m.equation(m.der(a), rate)
+    m.equation(m.der(b), 2 * rate)
+    m.event("one", a - 1, direction=1, reset={"a": 0.25 * a})
+    m.event("two", b - 2, direction=1, reset={"b": 0.5 * b})
+    sens = dd.sensitivities(m, 1.5 / rate)
+    np.testing.assert_allclose(sens.M, np.eye(2), atol=1e-9)
+    assert EventsTogether() not in sens.records
+
+
+def test_an_event_beside_one_of_time_is_told():
+    m = dd.Model("timed")
+    x, y = m.state("x", start=0.0), m.state("y", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.equation(m.der(y), x)
+    m.event("high", x - 1, direction=1, reset={"x": 0.5 * x})
+    m.event("late", m.time - 1.0, direction=1, reset={"y": x})
+    assert EventsTogether() in dd.sensitivities(m, 1.5).records

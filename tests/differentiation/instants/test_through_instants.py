@@ -145,6 +145,20 @@ def test_a_sampled_scalar_loop_has_its_closed_form():
     assert float(sens.at(0.55).d("x", "x")) == pytest.approx(0.8**5 * 0.9)
 
 
+@pytest.mark.parametrize("method", ["auto", "radau5"])
+def test_events_follow_the_clocks_that_brought_them_about_beside_large_states(method):
+    """y = k t, and k more for what the tick sets, beside an oscillation whose errors are larger than that."""
+    m = dd.Model("small beside large")
+    a, b, y = m.state("a", start=1e8), m.state("b", start=0.0), m.state("y", start=0.0)
+    d, k = m.discrete("d", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(a), 20 * b)
+    m.equation(m.der(b), -20 * a * k - 1e-9 * a * a)
+    m.equation(m.der(y), k)
+    m.every(10.0, {"d": 0.001 * k}, offset=1.0)
+    m.when(d > 0.0005, {"y": y + 1000 * d})
+    assert float(dd.sensitivities(m, 2.0, rtol=1e-4, method=method).d("y", "k")) == pytest.approx(3.0, rel=1e-9)
+
+
 def test_the_time_of_a_condition_moves():
     """T' = 10 - 0.5 (T - 10) from 20 reaches 22 after 2 ln(10 / 8)."""
     sens = dd.sensitivities(thermostat(), 1.0, rtol=1e-10)

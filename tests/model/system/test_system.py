@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.model.model import as_system
-from daedalus.model.system.system import LETTERS
+from daedalus.model.system.system_record import LETTERS
 
 
 def tank(

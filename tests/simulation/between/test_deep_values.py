@@ -107,3 +107,46 @@ def test_forces_where_wheels_touch_a_rail():
     off = np.abs(tr.at(np.sort(times))["force"] - exact.at(np.sort(times))["force"]).max()
     rows = np.abs(tr["force"] - exact.at(tr.time)["force"])[tr.time > 0.01].max()
     assert off < 1.1 * rows + 1e-5 * np.abs(exact["force"]).max()
+
+
+def late_pendulum():
+    """A pendulum pushed by its own place a while before, and by a delayed filter whose history ends in a jump."""
+    m = dd.Model("late pendulum")
+    q = m.coordinate("q", 2, start=[1.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    w = m.state("w", start=0.3)
+    m.equation(m.der(w), q[1] - w)
+    old = m.delay(w, 0.15, name="old_w", history=-1.0)
+    m.force(old * np.array([1.0, 0.0]) - 3 * m.delay(q, 0.1, name="old_q"), at=q)
+    return m
+
+
+@pytest.mark.parametrize("method", ["radau5", "radau3"])
+def test_forces_of_runs_with_delays_follow_from_the_states(method):
+    """They were off by 80 and 1000 tolerances, and that of row 0 belonged to delayed signals of zero."""
+    exact = dd.simulate(late_pendulum(), 1.2, rtol=1e-10, atol=1e-12, method="dop853")
+    tr = dd.simulate(late_pendulum(), 1.2, method=method, rtol=1e-6, atol=1e-6)
+    size = np.abs(exact["rod"]).max()
+    assert np.abs(tr.at(TIMES)["rod"] - exact.at(TIMES)["rod"]).max() < 1e-5 * size
+    single = np.flatnonzero((np.diff(tr.time, prepend=-1) > 0) & (np.diff(tr.time, append=2) > 0))
+    assert np.abs(tr["rod"][single] - exact.at(tr.time[single])["rod"]).max() < 1e-5 * size
+    jump = np.flatnonzero(np.diff(tr.time) == 0)[0]
+    sides = exact.at(tr.time[jump] + np.array([-1e-9, 1e-9]))["rod"]
+    assert np.ptp(sides) > 0.6
+    np.testing.assert_allclose(tr["rod"][jump : jump + 2], sides, rtol=3e-5)
+
+
+def test_a_length_that_a_delayed_signal_gives_is_that_of_the_start():
+    """Delayed signals were zero there: a start on the constraint was refused, or moved off it."""
+    m = dd.Model("late guide")
+    q = m.coordinate("q", 2, start=[1.0, 0.0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[1])
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -0.1 * x)
+    m.constraint("rod", ca.sumsqr(q) - m.delay(x, 0.15, name="length", history=1.0) ** 2)
+    tr = dd.simulate(m, 0.1, method="radau5")
+    assert tr.success
+    np.testing.assert_allclose(np.hypot(*tr["q"].T), 1.0, rtol=1e-7)

@@ -6,7 +6,9 @@ import pytest
 from records_of import records_of
 
 import daedalus as dd
-from daedalus.simulation.noise.curved_noise import curved_paths, is_additive
+from daedalus.simulation.noise import curved_noise, ito_drift
+from daedalus.simulation.noise.curved_noise import curved_paths
+from daedalus.simulation.noise.ito_drift import noise_leaves_noise
 from daedalus.simulation.noise.wiener_path import increments
 from daedalus.simulation.result.records_of_methods import NoiseDrawn
 
@@ -41,17 +43,82 @@ def test_the_mean_square_inside_a_step_is_exact():
     assert squares.mean() == pytest.approx(0.5, abs=4 * squares.std() / np.sqrt(1000))
 
 
-def test_order_one_and_a_half():
-    system, steps = double_well(), (0.1, 0.01)
+def pushed_pendulum():
+    """Index 3: what the noise moves depends on positions, which it does not move."""
+    m = dd.Model("pendulum")
+    p = m.coordinate("p", 2, start=[1, 0], rate=[0, 0])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(p)))
+    m.potential_energy(9.81 * p[1])
+    m.constraint("rod", ca.sumsqr(p) - 1)
+    m.force(m.noise("w", 0.5, 2), at=p)
+    return m.freeze()
+
+
+def stiff_follower():
+    m = dd.Model("follower")
+    x, y, w, v = m.state("x", start=0.5), m.state("y", start=0.0), m.noise("w", 0.5), m.noise("v", 0.3)
+    m.equation([m.der(x), m.der(y)], [x - x**3 - y + w, 50 * (ca.sin(x) - y) + v])
+    return m.freeze()
+
+
+def timed():
+    """The intensity of the noise depends on time."""
+    m = dd.Model("timed")
+    x, w = m.state("x", start=0.5), m.noise("w")
+    m.equation(m.der(x), x - x**3 + (1 + ca.sin(3 * m.time)) * w)
+    return m.freeze()
+
+
+def with_an_algebraic_variable():
+    m = dd.Model("relation")
+    x, z, w = m.state("x", start=0.5), m.algebraic("z", start=0.4), m.noise("w")
+    m.equation(z + z**3, ca.sin(x))
+    m.equation(m.der(x), z - x**3 + w)
+    return m.freeze()
+
+
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [
+        (double_well, "auto"),
+        (pushed_pendulum, "auto"),
+        pytest.param(pushed_pendulum, "radau5", marks=pytest.mark.wide),
+        (stiff_follower, "radau5"),
+        (timed, "auto"),
+        (with_an_algebraic_variable, "radau5"),
+    ],
+)
+def test_order_one_and_a_half(make, method):
+    system, steps = make(), (0.1, 0.01)
+    name = system.labels["x"][0]
 
     def ends(step):
-        seeds = range(10)
-        inputs = [curved_paths(system.noises, 0.0, 1.0, step, seed) for seed in seeds]
-        return np.array([float(dd.simulate(system, 1.0, inputs=u, save_at=[1.0])["x"][-1]) for u in inputs])
+        inputs = [curved_paths(system.noises, 0.0, 1.0, step, seed) for seed in range(10)]
+        options = {"save_at": [1.0], "method": method}
+        return np.array([float(dd.simulate(system, 1.0, inputs=u, **options)[name][-1]) for u in inputs])
 
     exact = ends(2e-3)
     errors = [np.sqrt(np.mean((ends(step) - exact) ** 2)) for step in steps]
     assert np.log10(errors[0] / errors[1]) > 1.3
+
+
+def test_many_steps_have_polynomials_too(monkeypatch):
+    """2000 steps with 1000 nodes each are more values than allowed here: they have 100 each."""
+    monkeypatch.setattr(curved_noise, "MOST_VALUES", 100_000)
+    m = dd.Model("sums")
+    m.equation(m.der(m.state("x", start=0.0)), m.noise("w"))
+    (table,) = curved_paths(m.freeze().noises, 0.0, 0.4, 2e-4, 1).values()
+    over = table.coefficients[:, :, 0] @ [2e-4, 2e-4**2 / 2, 2e-4**3 / 3]
+    assert over == pytest.approx(increments([1], "w", 2e-4, 0, 2000)[0], abs=1e-12)
+
+
+def test_runs_of_constrained_models_find_steps_with_polynomials():
+    tr = dd.simulate(pushed_pendulum(), 0.5, seed=0)
+    (drawn,) = records_of(tr, NoiseDrawn)
+    assert drawn.curved
+    assert np.abs((tr["p"] ** 2).sum(axis=1) - 1).max() < 1e-9
+    exact = dd.simulate(pushed_pendulum(), 0.5, step=1e-4, seed=0)["p"][-1]
+    assert tr["p"][-1] == pytest.approx(exact, abs=1e-3)
 
 
 def pushed(law):
@@ -71,7 +138,7 @@ def pushed(law):
 )
 def test_noise_that_is_added_is_known(law, added):
     m = pushed(law)
-    assert is_additive(m.freeze()) == added
+    assert noise_leaves_noise(m.freeze()) == added
     tr = dd.simulate(m, 1.0, seed=0)
     (drawn,) = records_of(tr, NoiseDrawn)
     assert drawn.curved == added
@@ -92,3 +159,16 @@ def test_found_steps_are_longer_than_those_of_held_noise():
     exact = dd.simulate(double_well(), 1.0, step=1e-4, seed=0)["x"][-1]
     assert abs(run["x"][-1] - exact) < 0.2 * abs(held["x"][-1] - exact)
     assert abs(run["x"][-1] - exact) < 1e-3
+
+
+def test_many_added_noises_are_not_looked_at_in_pairs(monkeypatch):
+    m = dd.Model("ladder")
+    x, w = m.state("x", 30, start=0.0), m.noise("w", 1.0, 30)
+    m.equation(m.der(x), -ca.sin(x) + w)
+    looked, changed = [], ito_drift._Drift._changed
+    monkeypatch.setattr(ito_drift._Drift, "_changed", lambda *given: looked.append(given) or changed(*given))
+    system = m.freeze()
+    assert ito_drift.with_ito_drift(system) is system
+    assert ito_drift.noises_commute(system)
+    assert noise_leaves_noise(system)
+    assert len(looked) == 30 * ito_drift.POINTS

@@ -362,3 +362,34 @@ def test_seeds_of_a_model_without_noise_are_told():
     m.equation(m.der(x), -x)
     with pytest.raises(DaedalusError, match="seeds= is for models with noise"):
         dd.sweep(m, 1.0, seeds=3)
+
+
+def variance_of_a_price(root):
+    """The variance of S. L. Heston (1993) where it reaches zero: 2 k m < s²."""
+    m = dd.Model("variance")
+    V = m.state("V", start=0.04)
+    m.equation(m.der(V), 1.5 * (0.04 - V) + 0.6 * root(V) * m.noise("w"))
+    return m
+
+
+def test_paths_that_leave_a_formula_tell_how_to_go_on():
+    m = variance_of_a_price(ca.sqrt)
+    fact, remedy = (
+        "noise may take states where sqrt(V) is not defined",
+        "ca.if_else(V > 0, ca.sqrt(V), 0.0) in its place",
+    )
+    stop = dd.simulate(m, 1.0, step=0.01, seed=2, method="rk4").stop
+    assert (stop.facts, stop.remedy) == ((fact,), remedy)
+    en = dd.sweep(m, 1.0, seeds=20, step=0.01, method="rk4", save_at="end")
+    assert en.notes[-1] == f"{len(en.failed)} cases ended early: {fact}; try {remedy}"
+
+
+@pytest.mark.wide
+def test_the_remedy_has_the_mean_of_the_equation():
+    m = variance_of_a_price(lambda V: ca.if_else(V > 0, ca.sqrt(V), 0.0))
+    en = dd.sweep(m, 1.0, seeds=1000, step=0.02, method="rk4", save_at="end")
+    values = en["V"].values
+    assert en.success.all()
+    assert values.mean() == pytest.approx(0.04, abs=4 * values.std() / np.sqrt(1000))
+    # <V²> - <V>² = m s² / (2 k) (1 - exp(-2 k t)) from V = m on.
+    assert values.var() == pytest.approx(0.04 * 0.36 / 3.0 * (1 - np.exp(-3.0)), rel=0.2)

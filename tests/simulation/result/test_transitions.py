@@ -92,6 +92,21 @@ def test_events_clocks_and_what_they_assign():
     assert told(dd.simulate(m, (1.0, 2.0), start=half.end)) == []
 
 
+def test_what_a_clock_brings_about_is_told_behind_it():
+    m = dd.Model("sampled alarm")
+    x, d = m.state("x", start=0.0), m.discrete("d", start=0.0)
+    m.discrete("seen", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.every(9.0, {"d": x}, offset=1.0, name="sample")
+    m.every(9.0, {"seen": d}, offset=1.0, after="sample", name="copy")
+    m.when(d > 0.5, {"x": x + 10}, name="alarm")
+    m.event("passes", x - 1.0, direction=1, reset={"x": x + 0.5})
+    tr = dd.simulate(m, 1.5)
+    assert [told[1] for told in told(tr)] == ["passes", "sample", "alarm", "copy"]
+    assert [float(tr.transitions[k].before["x"]) for k in (0, 2)] == pytest.approx([1.0, 1.5])
+    assert [event.round for event in tr.outcome.events] == [0, 1]
+
+
 def test_contacts_close_and_frictions_stick():
     m = dd.Model("drop")
     h, v = m.state("h", start=1.0), m.state("v", start=0.0)

@@ -104,3 +104,23 @@ def test_joints_of_a_robot_file_keep_their_dry_friction_beside_contacts():
     landing = next(e for e in tr.events if e.name == "slider_ground.closes")
     assert landing.time == pytest.approx(np.sqrt(2 * 0.4 / (G - 2.0)), abs=1e-4)
     assert tr["slider.position"][-1, 2] == pytest.approx(0.1, abs=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1.0, 180 / np.pi, pytest.param(1e6, marks=pytest.mark.wide), 1e-6])
+def test_the_unit_of_a_gap_changes_nothing(unit):
+    # An angle in radians, degrees, micro- and megaradians: what counts as closed is a length of the door's edge.
+    inertia, limit = 0.25 + 3 * 0.5**2, 0.6
+    m = dd.Model("door")
+    m.gravity([0, 0, 0])
+    d = m.body("door", mass=3.0, inertia=[0.2, 0.1, 0.25])
+    m.joint("hinge", "revolute", dd.ground, d, axis_a=[0, 0, 1], at_b=[-0.5, 0, 0], coordinates="joint", start=0.0,
+            rate=0.0)  # fmt: skip
+    d.shape("box", size=[1, 0.05, 2])
+    m.unilateral("stop", unit * (limit - m["hinge.angle"]), restitution=0.4)
+    m.contact(ball(m, 0.5, [0.8, -1, 0], [0, 4, 0]), d, friction=0.0, restitution=0.3)
+    tr = dd.simulate(m, 0.8)
+    first = 1.3 * 4 / (1 / 0.5 + 0.8**2 / inertia) * 0.8 / inertia
+    assert [event.name for event in tr.events] == ["ball_door.closes", "stop.closes", "stop.opens"]
+    when = (1 - 0.125) / 4 + limit / first
+    assert tr.events[1].time == pytest.approx(when, abs=1e-6)
+    assert tr["hinge.angle"][-1] == pytest.approx(limit - 0.4 * first * (0.8 - when), abs=1e-6)

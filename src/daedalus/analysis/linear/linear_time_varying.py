@@ -23,7 +23,7 @@ from daedalus.model.input_rates import refuse_rates
 from daedalus.model.names import counted, listed
 from daedalus.model.plain_numbers import plain_number, plain_times
 from daedalus.model.signals import Signal
-from daedalus.model.system.place import Place
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 from daedalus.model.values import check_mapping, flat_values, wrong_kind

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from daedalus.algebra.batches import batches
 from daedalus.algebra.rank_decision import ROUNDING, is_singular
 from daedalus.analysis.linear.system_text import complex_text
 from daedalus.errors import InputError
-
-# Numbers in one batch of matrices s E - A: about 32 MB of complex numbers.
-BATCH = 2_000_000
 
 
 def transfer_values(
@@ -23,10 +21,8 @@ def transfer_values(
     n = A.shape[0]
     mass = np.eye(n) if E is None else E
     values = np.empty((len(flat), *D.shape), dtype=complex)
-    size = max(1, BATCH // max(1, n * n))
-    for first in range(0, len(flat), size):
-        batch = flat[first : first + size]
-        values[first : first + size] = C @ _solve(batch, mass, A, B) + D
+    for batch in batches(len(flat), n * n):
+        values[batch] = C @ _solve(flat[batch], mass, A, B) + D
     return values.reshape(*points.shape, *D.shape)
 
 

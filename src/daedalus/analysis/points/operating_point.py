@@ -13,8 +13,8 @@ from daedalus.model.expressions import concatenate, plain_shape
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import flat_index, split_index
 from daedalus.model.plain_numbers import by_name, result_at
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.once import once
-from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS, LETTERS
 from daedalus.model.values import check_mapping, flat_values, parameter_values, wrong_kind

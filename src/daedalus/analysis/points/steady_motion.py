@@ -117,7 +117,7 @@ def _free_directions(
     """States that stand for the directions that the equations do not feel, and all states in proportion to them."""
     rates = {state for _, state in linked_states(system)}
     count, size = root.null.shape[1], usual_sizes(system, vectors, unknowns)
-    if not count or len(unknowns) > MOST_UNKNOWNS or not np.all(np.isfinite(root.values)):
+    if not count or not system.sizes["x"] or len(unknowns) > MOST_UNKNOWNS or not np.all(np.isfinite(root.values)):
         return None
     _, matrix, _ = equations_in(system, vectors, unknowns)(root.values)
     scaled = np.asarray(matrix.todense() if hasattr(matrix, "todense") else matrix) * size

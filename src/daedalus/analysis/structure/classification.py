@@ -8,15 +8,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_ARRAY, RankDecision, counted, rank_of
+from daedalus.algebra.rank_decision import FULL_ARRAY, ROUNDING, RankDecision, counted, rank_of
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
 from daedalus.analysis.structure.signature import Signature
-from daedalus.model.expressions import elements, symbol_key
+from daedalus.model.expressions import COMPARISONS, LOGICAL, STAIRS, contains, elements, symbol_key
 
-# A system is called linear when F is affine along this many random chords, besides having constant slopes.
-CHORDS = 3
+# What may jump where its slope is zero. A system with such operations is called linear when F is affine along so many
+# random chords, besides having constant slopes.
+STEPS, CHORDS = COMPARISONS.keys() | LOGICAL.keys() | STAIRS.keys() | {ca.OP_SIGN, ca.OP_COPYSIGN}, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +110,19 @@ def linearity(array: DerivativeArray, jet: Jet) -> tuple[bool, bool]:
     slopes = ca.jacobian(residual, unknowns)
     if ca.depends_on(slopes, unknowns):
         return False, False
-    # Steps such as sign(x) have the slope zero and show on chords only.
-    function = ca.Function("F", [array.time, array.parameters, unknowns], [residual])
-    draw = np.random.default_rng(4)
-    for _ in range(CHORDS):
-        a, b = (10.0 * draw.standard_normal(unknowns.numel()) for _ in range(2))
-        ends = [function(jet.t, jet.p, v).full().ravel() for v in (a, b, 0.3 * a + 0.7 * b)]
-        if not np.allclose(ends[2], 0.3 * ends[0] + 0.7 * ends[1], rtol=1e-9, atol=1e-9):
-            return False, False
     present = {symbol_key(s) for s in ca.symvar(slopes)}
-    return True, symbol_key(elements(array.time)[0]) not in present
+    is_constant = symbol_key(elements(array.time)[0]) not in present
+    terms = ca.mtimes(ca.fabs(slopes), ca.fabs(unknowns))
+    function = ca.Function("F", [array.time, array.parameters, unknowns], [residual, terms])
+    if not contains(function, STEPS):
+        return True, is_constant
+    # Steps have the slope zero and show on chords only, in units of the unknowns and above the rounding of the terms.
+    draw, units = np.random.default_rng(4), 10.0 * np.concatenate([array.sizes, array.sizes, array.system.nominal["u"]])
+    for _ in range(CHORDS):
+        a, b = (units * draw.standard_normal(len(units)) for _ in range(2))
+        ends = [[part.full().ravel() for part in function(jet.t, jet.p, v)] for v in (a, b, 0.3 * a + 0.7 * b)]
+        one, other, between = (value for value, _ in ends)
+        whole = np.abs(ends).max(axis=(0, 1), initial=0.0)
+        if np.any(np.abs(between - 0.3 * one - 0.7 * other) > ROUNDING * whole):
+            return False, False
+    return True, is_constant

@@ -5,16 +5,19 @@
 //     0 <= P_n  ⟂  u_n >= bound,      |P_t| <= μ P_n,   P_t = -μ P_n u_t / |u_t| where u_t is not zero
 //
 // (Signorini and Coulomb). Sweeps solve one contact after the other exactly (block Gauss-Seidel: M. Jean, Comput. Methods
-// Appl. Mech. Engrg. 177, 1999), which never needs the matrix. Where they are slow and the problem is not large, Newton's
-// method on the map of P. Alart and A. Curnier (same journal, 92, 1991) takes over, with a proximal term, so that contacts
-// that share their load in many ways do no harm, and goes back to sweeps where a step does not lessen the residual.
+// Appl. Mech. Engrg. 177, 1999), which never needs the matrix. Where they are slow (a load passes one contact a sweep),
+// Newton's method on the map of P. Alart and A. Curnier (same journal, 92, 1991) takes over, with a proximal term, so that
+// contacts that share their load in many ways do no harm, and goes back to sweeps where steps do not lessen the residual.
 #pragma once
 
 #include <cstddef>
 #include <limits>
 #include <vector>
 
+#include "contact/body_newton.hpp"
+#include "contact/full_matrix.hpp"
 #include "contact/islands.hpp"
+#include "contact/linear_law.hpp"
 #include "contact/one_contact.hpp"
 
 namespace daedalus::contact {
@@ -78,6 +81,24 @@ private:
     // The share of a block that is added to its diagonal in Newton's matrix, which is singular where contacts are
     // redundant: far above rounding, and it changes the way to the solution only, not the solution.
     static constexpr double proximal = 1e-9;
+    // The same over velocities, where its inverse is the stiffness of a contact: of 16 digits it leaves nine, and the way
+    // to the solution shrinks by it, times what a load has to pass through, in every step.
+    static constexpr double proximal_of_bodies = 1e-7;
+    // Of one step over velocities; by judgement, a tenth of a second.
+    static constexpr double most_operations = 2e8;
+
+    // A step of Newton's method is worth it below this share of the residual; so many that are not are taken in a row.
+    static constexpr double enough = 0.9;
+    static constexpr int patience_of_newton = 4;
+    // After one that is not, impulses are held back a hundred times as much (K. Levenberg, Q. Appl. Math. 2, 1944), up to
+    // this share of a block: contacts that stick with their friction used up have a singular derivative.
+    static constexpr double most_held_back = 1e-2;
+
+    struct ImpulsesSoFar {
+        std::vector<Twist> twists;
+        std::vector<ContactPoint> points;
+        std::vector<JointRow> links;
+    };
 
     const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
 
@@ -89,16 +110,30 @@ private:
             for (int k = 0; k < patience && told.sweeps < most_sweeps; ++k, ++told.sweeps) sweep(told.sweeps % 2 == 1);
             told.residual = residual();
             if (told.residual <= wanted) break;
-            if (!twisted_)
-                while (told.newton < most_newton && told.residual > wanted) {
-                    ++told.newton;
-                    const double after = newton_step(told.residual, largest_newton);
-                    if (after < 0) break;
-                    told.residual = after;
-                }
+            if (!twisted_) told.newton += newton(told.residual, wanted, most_newton - told.newton, largest_newton);
             patience = std::min(2 * patience, 64);
         }
         return told;
+    }
+
+    // Some steps of Newton's method, and how many. A step that changes which contacts are open or slide may raise the
+    // residual before the next ones lessen it, so that a few of those are taken; the best impulses stay.
+    int newton(double& best, double wanted, int most, std::size_t largest) {
+        int steps = 0;
+        ImpulsesSoFar kept{twists, points, links};
+        bool lost = false;
+        held_back_ = 1.0;
+        double now = best;
+        for (int worse = 0; steps < most && best > wanted && worse <= patience_of_newton; ++steps) {
+            now = newton_step(now, largest);
+            if (now < 0) break;
+            lost = !(now < enough * best);
+            worse = lost ? worse + 1 : 0;
+            held_back_ = lost ? 100 * held_back_ : std::max(held_back_ / 100, 1.0);
+            if (!lost) best = now, kept = {twists, points, links};
+        }
+        if (lost) twists = kept.twists, points = kept.points, links = kept.links;
+        return steps;
     }
 
     // Solves for bodies that touch each other, or that rows join, apart from all others: `points` and `links` are theirs.
@@ -309,7 +344,7 @@ private:
     double residual() const {
         double most = 0.0;
         for (const ContactPoint& p : points) {
-            const double r = 3.0 / (p.block(0, 0) + p.block(1, 1) + p.block(2, 2));
+            const double r = step_of_map(p);
             const Vector3 u = velocity(p);
             const double pressed = std::max(0.0, p.impulse.x - r * (u.x - p.bound));
             most = std::max(most, std::fabs(p.impulse.x - pressed) / r);
@@ -332,37 +367,20 @@ private:
         return most;
     }
 
-    // One step of Newton's method; the residual behind it, negative where it did not lessen. Contacts that stay open are
-    // left out.
+    // One step of Newton's method; the residual behind it, negative where there is none. Contacts that stay open are left
+    // out. Small problems are solved over impulses, others over the velocities of bodies.
     double newton_step(double before, std::size_t largest) {
         active_.clear();
         for (std::size_t k = 0; k < points.size(); ++k) {
             const ContactPoint& p = points[k];
-            const double r = 3.0 / (p.block(0, 0) + p.block(1, 1) + p.block(2, 2));
-            if (p.impulse.x != 0 || p.impulse.x - r * (velocity(p).x - p.bound) > 0) active_.push_back(k);
+            if (p.impulse.x != 0 || p.impulse.x - step_of_map(p) * (velocity(p).x - p.bound) > 0) active_.push_back(k);
         }
         const std::size_t contacts = active_.size(), n = 3 * contacts + links.size();
-        if (n == 0 || n > largest) return -1.0;
-        delassus(n);
-        jacobian_.assign(n * n, 0.0), right_.assign(n, 0.0);
-        for (std::size_t k = 0; k < contacts; ++k) rows_of(k, n);
-        for (std::size_t k = 0; k < links.size(); ++k) {
-            const std::size_t row = 3 * contacts + k;
-            const double own = delassus_[row * n + row], wanted = links[k].has_limits() ? answer(links[k]) : 0.0;
-            if (links[k].has_limits() && wanted != links[k].limited(wanted)) {
-                jacobian_[row * n + row] = own;
-                right_[row] = own * (links[k].limited(wanted) - links[k].impulse);
-                continue;
-            }
-            for (std::size_t j = 0; j < n; ++j) jacobian_[row * n + j] = delassus_[row * n + j];
-            jacobian_[row * n + row] += proximal * own;
-            right_[row] = links[k].target - rate(links[k]);
-        }
-        if (!eliminate(n)) return -1.0;
-        const std::vector<Twist> twists_before = twists;
-        const std::vector<ContactPoint> points_before = points;
-        const std::vector<JointRow> links_before = links;
-        for (double share = 1.0; share > 0.1; share *= 0.5) {
+        if (n == 0) return -1.0;
+        if (n <= largest ? !over_impulses(n) : !over_velocities()) return -1.0;
+        const ImpulsesSoFar before_it{twists, points, links};
+        double least = std::numeric_limits<double>::infinity(), best_share = 1.0;
+        const auto take = [&](double share) {
             for (std::size_t k = 0; k < contacts; ++k) {
                 const Vector3 by = share * Vector3{right_[3 * k], right_[3 * k + 1], right_[3 * k + 2]};
                 points[active_[k]].impulse += by;
@@ -372,11 +390,67 @@ private:
                 links[k].impulse += share * right_[3 * contacts + k];
                 pull(links[k], share * right_[3 * contacts + k]);
             }
-            const double after = residual();
-            if (after < 0.9 * before) return after;
-            twists = twists_before, points = points_before, links = links_before;
+            return residual();
+        };
+        for (double share = 1.0; share > 0.1; share *= 0.5) {
+            const double after = take(share);
+            if (after < enough * before) return after;
+            if (after < least) least = after, best_share = share;
+            twists = before_it.twists, points = before_it.points, links = before_it.links;
         }
-        return -1.0;
+        return std::isfinite(least) ? take(best_share) : -1.0;
+    }
+
+    double held_back(double share) const { return std::min(share * held_back_, most_held_back); }
+
+    // The law of a row of a joint, as contacts have theirs.
+    LinearLaw law_of(const JointRow& link, double share) const {
+        LinearLaw law;
+        const double wanted = link.has_limits() ? answer(link) : 0.0;
+        if (link.has_limits() && wanted != link.limited(wanted))
+            law.impulse(0, 0) = link.block, law.right.x = link.block * (link.limited(wanted) - link.impulse);
+        else law.impulse(0, 0) = share * link.block, law.velocity(0, 0) = 1.0, law.right.x = link.target - rate(link);
+        return law;
+    }
+
+    // The step over impulses, into `right_`: the matrix is full.
+    bool over_impulses(std::size_t n) {
+        const std::size_t contacts = active_.size();
+        delassus(n);
+        jacobian_.assign(n * n, 0.0), right_.assign(n, 0.0);
+        const auto write = [&](std::size_t first, std::size_t rows, const LinearLaw& law) {
+            for (std::size_t i = 0; i < rows; ++i) {
+                double* const line = jacobian_.data() + (first + i) * n;
+                for (std::size_t m = 0; m < rows; ++m) {
+                    const double by = law.velocity(static_cast<int>(i), static_cast<int>(m));
+                    const double* const own = delassus_.data() + (first + m) * n;
+                    if (by != 0)
+                        for (std::size_t j = 0; j < n; ++j) line[j] += by * own[j];
+                    line[first + m] += law.impulse(static_cast<int>(i), static_cast<int>(m));
+                }
+                right_[first + i] = law.right[static_cast<int>(i)];
+            }
+        };
+        for (std::size_t k = 0; k < contacts; ++k)
+            write(3 * k, 3, law_near(points[active_[k]], velocity(points[active_[k]]), held_back(proximal)));
+        for (std::size_t k = 0; k < links.size(); ++k) write(3 * contacts + k, 1, law_of(links[k], proximal));
+        return eliminate(jacobian_, right_);
+    }
+
+    // The same over the velocities of bodies, where each of them answers alone.
+    bool over_velocities() {
+        if (!coupled.empty()) return false;
+        laws_.clear(), link_laws_.clear();
+        for (const std::size_t k : active_) laws_.push_back(law_near(points[k], velocity(points[k]), held_back(proximal_of_bodies)));
+        for (const JointRow& link : links) {
+            if (!link.moves.empty() || !(link.block > 0)) return false;
+            link_laws_.push_back(law_of(link, proximal_of_bodies));
+        }
+        if (!by_bodies_.solve(bodies, points, active_, laws_, links, link_laws_, most_operations)) return false;
+        right_.clear();
+        for (const Vector3& by : by_bodies_.changes) right_.insert(right_.end(), {by.x, by.y, by.z});
+        right_.insert(right_.end(), by_bodies_.link_changes.begin(), by_bodies_.link_changes.end());
+        return true;
     }
 
     // Velocities by unit impulses, all active contacts and links.
@@ -412,79 +486,14 @@ private:
 
     static Vector3 slip_in_frame(const ContactPoint& p) { return {dot(p.slip, p.n), dot(p.slip, p.t1), dot(p.slip, p.t2)}; }
 
-    // The rows of one contact in Newton's matrix: open, sticking or sliding as it is now.
-    void rows_of(std::size_t k, std::size_t n) {
-        const ContactPoint& p = points[active_[k]];
-        const double w = (p.block(0, 0) + p.block(1, 1) + p.block(2, 2)) / 3.0, r = 1.0 / w;
-        const Vector3 u = velocity(p);
-        const double pressed = p.impulse.x - r * (u.x - p.bound);
-        double* const row = jacobian_.data() + 3 * k * n;
-        const auto own = [&](std::size_t i, std::size_t j) -> double { return delassus_[(3 * k + i) * n + j]; };
-        const auto velocity_row = [&](std::size_t i, double target) {
-            for (std::size_t j = 0; j < n; ++j) row[i * n + j] = r * own(i, j);
-            row[i * n + 3 * k + i] += proximal;
-            right_[3 * k + i] = r * target;
-        };
-        const auto zero_row = [&](std::size_t i) {
-            row[i * n + 3 * k + i] = 1.0;
-            right_[3 * k + i] = -p.impulse[static_cast<int>(i)];
-        };
-        if (pressed <= 0) return zero_row(0), zero_row(1), zero_row(2);
-        velocity_row(0, p.bound - u.x);
-        if (!(p.friction > 0)) return zero_row(1), zero_row(2);
-        const double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
-        const double length = std::hypot(y, z), cone = p.friction * pressed;
-        if (length <= cone) return velocity_row(1, -u.y), velocity_row(2, -u.z);
-        const double d[2] = {y / length, z / length}, ratio = cone / length;
-        for (std::size_t i = 0; i < 2; ++i) {
-            double* const line = row + (i + 1) * n;
-            for (std::size_t j = 0; j < n; ++j) {
-                double change = 0.0;  // of y and z by the impulse j, across the direction of sliding
-                const double by[2] = {-r * own(1, j), -r * own(2, j)};
-                for (std::size_t m = 0; m < 2; ++m) change += ((i == m) - d[i] * d[m]) * by[m];
-                line[j] -= ratio * change + d[i] * p.friction * (-r * own(0, j));
-            }
-            for (std::size_t m = 0; m < 2; ++m) line[3 * k + 1 + m] -= ratio * ((i == m) - d[i] * d[m]);
-            line[3 * k] -= d[i] * p.friction;
-            line[3 * k + 1 + i] += 1.0 + proximal;
-            right_[3 * k + 1 + i] = cone * d[i] - p.impulse[static_cast<int>(i) + 1];
-        }
-    }
-
-    // Gauss with row pivoting, in place; false where the matrix is singular.
-    bool eliminate(std::size_t n) {
-        for (std::size_t c = 0; c < n; ++c) {
-            std::size_t pivot = c;
-            for (std::size_t i = c + 1; i < n; ++i)
-                if (std::fabs(jacobian_[i * n + c]) > std::fabs(jacobian_[pivot * n + c])) pivot = i;
-            if (!(std::fabs(jacobian_[pivot * n + c]) > 0)) return false;
-            if (pivot != c) {
-                std::swap_ranges(&jacobian_[pivot * n], &jacobian_[pivot * n] + n, &jacobian_[c * n]);
-                std::swap(right_[pivot], right_[c]);
-            }
-            const double* const top = &jacobian_[c * n];
-            for (std::size_t i = c + 1; i < n; ++i) {
-                double* const line = &jacobian_[i * n];
-                const double factor = line[c] / top[c];
-                if (factor == 0) continue;
-                for (std::size_t j = c; j < n; ++j) line[j] -= factor * top[j];
-                right_[i] -= factor * right_[c];
-            }
-        }
-        for (std::size_t c = n; c-- > 0;) {
-            double sum = right_[c];
-            for (std::size_t j = c + 1; j < n; ++j) sum -= jacobian_[c * n + j] * right_[j];
-            right_[c] = sum / jacobian_[c * n + c];
-            if (!std::isfinite(right_[c])) return false;
-        }
-        return true;
-    }
-
+    BodyNewton by_bodies_;
+    std::vector<LinearLaw> laws_, link_laws_;
     std::vector<double> jacobian_, delassus_, right_;
     std::vector<std::size_t> active_;
     std::vector<Twist> kept_;
-    double scale_ = 0.0;
+    double scale_ = 0.0, held_back_ = 1.0;
     bool twisted_ = false;
+
 };
 
 }  // namespace daedalus::contact

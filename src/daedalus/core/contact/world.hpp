@@ -1,8 +1,7 @@
-// Bodies with shapes: which of them are close (sweep and prune), and the cone problem of their contacts.
+// Bodies with shapes: which of them are close, and the cone problem of their contacts.
 #pragma once
 
-#include <numeric>
-
+#include "contact/close_boxes.hpp"
 #include "contact/cone_problem.hpp"
 #include "contact/touching.hpp"
 
@@ -59,13 +58,15 @@ struct World {
     }
 
     long long pairs() const { return static_cast<long long>(pairs_.size()); }
+    long long tests() const { return close_.tests; }
 
 private:
     std::vector<Placed> placed_;
     std::vector<std::pair<int, int>> pairs_;
     std::vector<ContactPoint> before_;
     std::vector<Vector3> low_, high_;
-    std::vector<int> order_;
+    std::vector<int> bounded_, planes_;
+    CloseBoxes close_;
     Touches touches_;
 
     static Vector3 reach(const Placed& s) {
@@ -86,42 +87,31 @@ private:
 
     int law(std::size_t i, std::size_t j) const { return law_of[i * shapes.size() + j]; }
 
-    // Boxes around the shapes, sorted along x: only those that overlap there are compared.
+    // Boxes around the shapes that overlap, and those that reach a plane.
     void look_for_pairs(double limit) {
         const std::size_t count = shapes.size();
         low_.resize(count), high_.resize(count);
-        pairs_.clear();
-        std::vector<int> planes;
-        order_.clear();
+        pairs_.clear(), bounded_.clear(), planes_.clear();
         for (std::size_t k = 0; k < count; ++k) {
             if (placed_[k].kind == ShapeKind::plane) {
-                planes.push_back(static_cast<int>(k));
+                planes_.push_back(static_cast<int>(k));
                 continue;
             }
             const Vector3 r = reach(placed_[k]), more{0.5 * limit, 0.5 * limit, 0.5 * limit};
             low_[k] = placed_[k].at - r - more, high_[k] = placed_[k].at + r + more;
-            order_.push_back(static_cast<int>(k));
+            bounded_.push_back(static_cast<int>(k));
         }
-        std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
-            return low_[static_cast<std::size_t>(a)].x < low_[static_cast<std::size_t>(b)].x;
-        });
         const auto add = [&](int i, int j) {
             if (law(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) >= 0) pairs_.emplace_back(std::min(i, j), std::max(i, j));
         };
-        for (std::size_t a = 0; a < order_.size(); ++a) {
-            const std::size_t i = static_cast<std::size_t>(order_[a]);
-            for (std::size_t b = a + 1; b < order_.size(); ++b) {
-                const std::size_t j = static_cast<std::size_t>(order_[b]);
-                if (low_[j].x > high_[i].x) break;
-                if (low_[j].y > high_[i].y || low_[i].y > high_[j].y || low_[j].z > high_[i].z || low_[i].z > high_[j].z)
-                    continue;
-                add(order_[a], order_[b]);
-            }
-            for (const int plane : planes) {
-                const Placed& p = placed_[static_cast<std::size_t>(plane)];
-                const Vector3 n = p.turn.column(2), r = reach(placed_[i]);
+        close_.find(bounded_, low_, high_, add);
+        for (const int plane : planes_) {
+            const Placed& p = placed_[static_cast<std::size_t>(plane)];
+            const Vector3 n = p.turn.column(2);
+            for (const int i : bounded_) {
+                const Vector3 r = reach(placed_[static_cast<std::size_t>(i)]);
                 const double most = r.x * std::fabs(n.x) + r.y * std::fabs(n.y) + r.z * std::fabs(n.z);
-                if (dot(n, placed_[i].at - p.at) - most <= limit) add(order_[a], plane);
+                if (dot(n, placed_[static_cast<std::size_t>(i)].at - p.at) - most <= limit) add(i, plane);
             }
         }
         std::sort(pairs_.begin(), pairs_.end());
@@ -154,13 +144,16 @@ private:
         return in_order ? along : -along;
     }
 
-    // The impulse that the nearest contact of the same shapes had.
+    // The impulse that the nearest contact of the same shapes had. Contacts stand in the order of their pairs of shapes.
     void warm(ContactPoint& p) const {
+        const auto pair_of = [](const ContactPoint& one) { return std::minmax({one.first, one.second}); };
+        const auto pair = pair_of(p);
         double nearest = std::numeric_limits<double>::infinity();
         const ContactPoint* kept = nullptr;
-        for (const ContactPoint& old : before_)
-            if (old.first == p.first && old.second == p.second && norm(old.place - p.place) < nearest)
-                nearest = norm(old.place - p.place), kept = &old;
+        for (auto old = std::lower_bound(before_.begin(), before_.end(), pair,
+                                         [&](const ContactPoint& one, const auto& two) { return pair_of(one) < two; });
+             old != before_.end() && pair_of(*old) == pair; ++old)
+            if (norm(old->place - p.place) < nearest) nearest = norm(old->place - p.place), kept = &*old;
         if (kept == nullptr || nearest > 0.1 * (norm(p.arm_a) + norm(p.arm_b))) return;
         const Vector3 force = kept->impulse.x * kept->n + kept->impulse.y * kept->t1 + kept->impulse.z * kept->t2;
         p.impulse = {std::max(0.0, dot(force, p.n)), dot(force, p.t1), dot(force, p.t2)};

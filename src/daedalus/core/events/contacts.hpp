@@ -21,6 +21,7 @@ struct Happened {
     bool restarts = false;  // what equations or guards read
     bool terminal = false;
     bool settled = false;   // contacts, which end bounces that follow each other ever faster themselves
+    long long round = 0;    // the one that is under way
 };
 
 // A guard of a contact among those that fired in this round; -1 where there is none.
@@ -61,10 +62,14 @@ inline Status settle_contacts(Integration& s, long long actor, Happened& all) no
     return s.implicit && !solve_restart(s, s.x, moved) ? restart_failure(s) : Status::going;
 }
 
-// The contacts at the start of a run: modes that fit the values it begins with.
+// The contacts at the start of a run: modes that fit the values it begins with, and conditions on their forces behind them.
 inline Status first_contacts(Integration& s, Happened& all) noexcept {
     s.guards.roots.count = s.guards.roots.early = 0;
     if (const Status status = settle_contacts(s, -1, all); status != Status::going) return status;
+    if (all.restarts && s.guards.switches.count > 0) {
+        if (const Status status = settle_modes(s); status != Status::going) return status;
+        all.changed = true;
+    }
     if (all.moved) keep_later_values(s);
     if (all.changed || all.moved) record_held(s, !all.moved);
     return Status::going;

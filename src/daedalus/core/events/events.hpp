@@ -214,7 +214,7 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
         if (redone) time = s.t + on_redone_step(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
         evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         copy(s.stage, s.n, assigned.row_before);
-        push_event(s.recorder.events, root.guard, time, assigned.row_before, assigned.row_before, assigned.width);
+        push_event(s.recorder.events, root.guard, time, assigned.row_before, assigned.row_before, assigned.width, 0);
         ++guards.each[root.guard].seen;
     }
 }

@@ -265,7 +265,7 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
         if (root.moving && moved) note_heading(guards, root);
         EventRows& events = s.recorder.events;
         if (events.count == events.capacity) return endless_instant(s);
-        push_event(events, root.guard, s.t, assigned.row_before, assigned.new_values, assigned.width);
+        push_event(events, root.guard, s.t, assigned.row_before, assigned.new_values, assigned.width, all.round);
         const Guard& own = guards.each[root.guard];
         all.terminal |= root.acts && own.action == 2 && own.seen >= own.occurrence;
     }
@@ -347,8 +347,8 @@ inline bool next_round(Integration& s) noexcept {
 inline Status instant(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
     Status status = one_round(s, all);
-    for (long long round = 1; status == Status::going && next_round(s); ++round)
-        status = round < most_rounds ? one_round(s, all) : endless_instant(s);
+    for (all.round = 1; status == Status::going && next_round(s); ++all.round)
+        status = all.round < most_rounds ? one_round(s, all) : endless_instant(s);
     if (status == Status::conflict || status == Status::call_failed || status == Status::not_finite ||
         status == Status::aborted)
         return status;

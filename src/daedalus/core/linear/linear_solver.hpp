@@ -91,7 +91,8 @@ public:
     }
     long long operations() const noexcept { return dense_ ? dense_lu_.operations() : sparse_lu_.operations(); }
     SolverCounts counts() const noexcept {
-        return {factorisations, orderings, fill(), operations(), dense_, krylov_, krylov_solver_.iterations, gave_up_};
+        return {factorisations, orderings, fill(), operations(), dense_, krylov_, krylov_solver_.iterations, gave_up_,
+                dense_ || krylov_ ? 0 : sparse_lu_.band()};
     }
 
     long long factorisations = 0, orderings = 0;

@@ -15,6 +15,7 @@ struct SolverCounts {
     bool dense = false, krylov = false;
     long long iterations = 0;  // of GMRES
     bool gave_up = false;      // iterations went nowhere: factors took over
+    long long band = 0;        // entries a row of a band that was factored; 0: the factors were no band
 };
 
 // How many threads a large factorisation may use; 0: as many as the machine has, up to four. The bits are the same.

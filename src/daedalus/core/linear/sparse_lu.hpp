@@ -79,6 +79,8 @@ public:
     bool fresh() const noexcept { return fresh_; }
     void forget_pivots() noexcept { ordered_ = false, by_structure_ = Structure::no; }
     long long fill() const noexcept { return fill_; }
+    // Entries a row of the band that is factored; 0 for other factors.
+    long long band() const noexcept { return ordered_ && form_ == Form::chain ? 2LL * chain_.half() + 1 : 0; }
 
     // Multiplications with subtraction of one factorisation.
     long long operations() const noexcept { return operations_; }

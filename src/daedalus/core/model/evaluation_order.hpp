@@ -70,6 +70,28 @@ inline std::vector<std::uint8_t> needed_rows(const EvaluationOrder& rows, std::v
     return found;
 }
 
+// The first row of the piece that every chosen row belongs to, -1 for others: chosen rows hang together where one reads
+// the other.
+inline std::vector<std::int32_t> connected_rows(const EvaluationOrder& rows, std::span<const std::uint8_t> chosen) {
+    std::vector<std::int32_t> parent(rows.size(), -1);
+    const auto root = [&](std::int32_t k) {
+        while (parent[std::size_t(k)] != k) k = parent[std::size_t(k)] = parent[std::size_t(parent[std::size_t(k)])];
+        return k;
+    };
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+        if (!chosen[k]) continue;
+        parent[k] = std::int32_t(k);
+        for (const std::int32_t source : {rows.first[k], rows.second[k]}) {
+            if (!rows.reads[k] || source < 0 || !chosen[std::size_t(source)]) continue;
+            const std::int32_t a = root(std::int32_t(k)), b = root(source);
+            parent[std::size_t(std::max(a, b))] = std::min(a, b);
+        }
+    }
+    for (std::size_t k = 0; k < rows.size(); ++k)
+        if (chosen[k]) parent[k] = root(std::int32_t(k));
+    return parent;
+}
+
 struct TreeShapes {
     std::vector<std::uint64_t> shape;
     std::vector<std::int32_t> level;

@@ -79,6 +79,24 @@ struct Arguments {
     long long rows = 1;
     bool any_many = false;
 
+    Arguments() = default;
+
+    // One vector of finite numbers an argument, as arrays of doubles; false where anything else was given.
+    bool take_vectors(const Function& function, nb::args given) {
+        if (given.size() != function.size_in.size()) return false;
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            if (!PyObject_CheckBuffer(given[i].ptr())) return false;
+            arrays.push_back(std::make_unique<Doubles>(given[i], only_borrowed));
+            const Doubles& array = *arrays.back();
+            if (array.dimensions() != 1 || array.size() != function.size_in[i]) return false;
+            double spread = 0;  // NaN as soon as one number is not finite
+            for (const double value : array.span()) spread += value - value;
+            if (spread != 0) return false;
+            many.push_back(false);
+        }
+        return true;
+    }
+
     Arguments(const Function& function, nb::args given, bool allow_many) {
         if (given.size() != function.size_in.size())
             throw nb::type_error((function.name + " takes " + std::to_string(function.size_in.size()) +
@@ -133,9 +151,8 @@ struct Outputs {
     }
 };
 
-nb::tuple evaluate_rows(const PythonFunction& function, nb::args given, bool allow_many) {
+nb::tuple evaluate_rows(const PythonFunction& function, const Arguments& arguments, bool allow_many) {
     const Function& core = function.core;
-    const Arguments arguments(core, given, allow_many);
     Outputs outputs(core, arguments.rows);
     without_lock(core, [&](Call& call) {
         int failed = 0;
@@ -176,8 +193,19 @@ nb::tuple extremes(const PythonFunction& self, nb::args given) {
     return nb::make_tuple(found.lowest, found.highest);
 }
 
-nb::tuple evaluate_once(const PythonFunction& self, nb::args given) { return evaluate_rows(self, given, false); }
-nb::tuple evaluate_many(const PythonFunction& self, nb::args given) { return evaluate_rows(self, given, true); }
+nb::tuple evaluate_once(const PythonFunction& self, nb::args given) {
+    return evaluate_rows(self, Arguments(self.core, given, false), false);
+}
+nb::tuple evaluate_many(const PythonFunction& self, nb::args given) {
+    return evaluate_rows(self, Arguments(self.core, given, true), true);
+}
+
+// The call that loops make; None leaves it to the caller to read, or refuse, what is no vector of finite numbers.
+nb::object evaluate_vectors(const PythonFunction& self, nb::args given) {
+    Arguments arguments;
+    if (!arguments.take_vectors(self.core, given)) return nb::none();
+    return evaluate_rows(self, arguments, false);
+}
 
 double time_per_call(const PythonFunction& function, nb::args given, long long repetitions) {
     const Function& core = function.core;
@@ -281,6 +309,7 @@ void bind_function(nb::module_& module) {
         })
         .def("__call__", evaluate_once)
         .def("evaluate_many", evaluate_many)
+        .def("evaluate_vectors", evaluate_vectors)
         .def("extremes", extremes)
         .def("time_per_call", time_per_call, "arguments"_a, nb::kw_only(), "repetitions"_a = 1000);
 }

@@ -1,6 +1,9 @@
 // The seam for results: a Run converts what is asked for, when it is asked for; and for a look at one that goes on, some
 // of its rows, as many as are asked for, and what was delayed.
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
+#include <vector>
 
 #include "python/collected.hpp"
 #include "python/interpreter_lock.hpp"
@@ -107,6 +110,12 @@ nb::list run_events(const PythonRun& self) {
                                      copy_to_numpy({record.event_before.data() + i * record.event_width, n}),
                                      copy_to_numpy({record.event_after.data() + i * record.event_width, n})));
     return events;
+}
+
+// In which round of its instant each event happened.
+std::vector<long long> event_rounds(const PythonRun& self) {
+    const long long* rounds = self.record->event_round.data();
+    return {rounds, rounds + self.record->event_count};
 }
 
 // From which row and time on discrete variables and modes have which values.
@@ -265,9 +274,9 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("factor_size", [](const PythonRun& self) { return self.record->implicit.factor_size; })
         .def_prop_ro("linear", [](const PythonRun& self) {
             const SolverCounts& c = self.record->implicit.linear;
-            const bool used = self.record->implicit.factorisations > 0;
-            return nb::make_tuple(used ? c.krylov ? "krylov" : c.dense ? "dense" : "sparse" : "", c.fill, c.operations,
-                                  c.orderings, c.iterations, c.gave_up);
+            const char* form = c.krylov ? "krylov" : c.dense ? "dense" : c.band > 0 ? "banded" : "sparse";
+            if (self.record->implicit.factorisations == 0) form = "";
+            return nb::make_tuple(form, c.fill, c.operations, c.orderings, c.iterations, c.gave_up, c.band);
         })
         .def_prop_ro("growing", [](const PythonRun& self) {
             const GrowingMode& mode = self.record->implicit.growing;
@@ -278,6 +287,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })
         .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
+        .def_prop_ro("event_rounds", event_rounds)
         .def_prop_ro("held", run_held)
         .def_prop_ro("signals", run_signals)
         .def_prop_ro("actors", [](const PythonRun& self) {

@@ -19,6 +19,8 @@ namespace nb = nanobind;
 
 using Integers = std::vector<long long>;
 
+inline constexpr struct OnlyBorrowed {} only_borrowed;
+
 // A vector or matrix of doubles read from any Python object; borrowed where it already is contiguous float64.
 class Doubles {
 public:
@@ -30,6 +32,10 @@ public:
         converted_ = nb::module_::import_("numpy").attr("ascontiguousarray")(object, "float64");
         if (!borrow(converted_)) throw nb::type_error("expected an array of numbers");
     }
+    // Empty, without dimensions, where it is not contiguous float64.
+    Doubles(nb::handle object, OnlyBorrowed) {
+        if (!borrow(object)) PyErr_Clear();
+    }
     ~Doubles() {
         if (held_) PyBuffer_Release(&view_);
     }
@@ -38,7 +44,7 @@ public:
 
     const double* data() const { return static_cast<const double*>(view_.buf); }
     long long size() const { return held_ ? static_cast<long long>(view_.len / Py_ssize_t(sizeof(double))) : 0; }
-    int dimensions() const { return view_.ndim; }
+    int dimensions() const { return held_ ? view_.ndim : 0; }
     long long length(int axis) const { return static_cast<long long>(view_.shape[axis]); }
     std::span<const double> span() const { return {data(), static_cast<std::size_t>(size())}; }
 

@@ -54,7 +54,7 @@ struct Record {
     Storage<double> step_t, step_x, sample_t, sample_x, event_t, event_before, event_after;
     Storage<double> end_x;  // where it stopped
     std::vector<double> atol;
-    Storage<long long> event_guard, held_row, between;
+    Storage<long long> event_guard, event_round, held_row, between;
     Storage<int> step_counts;  // (counted steps, 3)
     long long counted_steps = 0;
     long long between_count = 0;  // samples inside steps
@@ -215,9 +215,10 @@ private:
         EventRows& rows = workspace_.state().recorder.events;
         const bool done = record_.event_guard.try_grow(capacity) && record_.event_t.try_grow(capacity) &&
                           record_.event_before.try_grow(capacity * record_.event_width) &&
-                          record_.event_after.try_grow(capacity * record_.event_width);
+                          record_.event_after.try_grow(capacity * record_.event_width) &&
+                          record_.event_round.try_grow(capacity);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
-                record_.event_after.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
+                record_.event_after.data(), record_.event_round.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
         return done;
     }
 

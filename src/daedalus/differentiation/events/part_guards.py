@@ -34,11 +34,6 @@ def point_of(case: Case, t: float, row: np.ndarray) -> Point:
     return t, row[-n:], row[:n], row[n:-n], case.u_at(t), case.p
 
 
-def guard_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂g/∂(t, x, u, p) of an event at a row (x, z, x')."""
-    return expression_slopes(case, case.system.guards[event], t, row)[1]
-
-
 def instants_of(case: Case) -> System | None:
     """The system with all that happens in a run; None where nothing does."""
     held = case.system.part(HeldStates)
@@ -65,12 +60,6 @@ def _along(system: System, formulas: bool, form: By[ExplicitForm]) -> ca.Functio
     flat = ca.densify(form.value.applied(system, guards))
     rates = ca.jacobian(flat, t) + ca.mtimes(ca.jacobian(flat, x), form.value.xdot)
     return ca.Function("along", [t, x, u, p], [flat, ca.densify(rates)])
-
-
-def time_slopes(case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of an event at a row (x, z, x')."""
-    slope, n = guard_slopes(case, event, t, row), len(case.x0)
-    return -slope[1:] / (slope[0] + slope[1 : 1 + n] @ row[-n:])
 
 
 def expression_slopes(case: Case, expression: ca.SX, t: float, row: np.ndarray) -> tuple[float, np.ndarray]:

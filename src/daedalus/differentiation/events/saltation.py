@@ -10,10 +10,13 @@ IEEE Transactions on Circuits and Systems I 47, 2000). Algebraic variables in g 
 so that they are differentiated too. Where the guard's rate vanishes the event grazes and no derivative exists.
 
 `carried` is that formula in numbers, for every transition of a run: an event, a round of clocks, an impact, a condition
-that the equations jump at (without a reset), the way onto a surface (whose reset is a projection).
+that the equations jump at (without a reset), the way onto a surface (whose reset is a projection). `carried_along` is
+the same where S is at hand and the reset is a map without a matrix, as the impacts of bodies are.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -63,3 +66,27 @@ def carried(reset: np.ndarray, before: np.ndarray, after: np.ndarray, time: np.n
     """
     along = reset[:, 0] + reset[:, 1 : 1 + len(before)] @ before - after
     return np.asarray(reset[:, 1:] + np.outer(along, time))
+
+
+def carried_along(
+    slopes: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    time: np.ndarray,
+    mapped: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """S⁺ = R (S + f⁻ ∂τ/∂θ) - f⁺ ∂τ/∂θ behind a transition, of S before it; mapped: R of columns, else x⁺ = x.
+
+    Example
+    -------
+    The same ball, varied by its height and its speed.
+
+    >>> import numpy as np
+    >>> before, after = np.array([-2.0, -10.0]), np.array([1.0, -10.0])
+    >>> impact = lambda columns: np.diag([1.0, -0.5]) @ columns
+    >>> carried_along(np.eye(2), before, after, np.array([0.5, 0.0]), impact).tolist()
+    [[-0.5, 0.0], [7.5, -0.5]]
+    """
+    if mapped is None:
+        return np.asarray(slopes + np.outer(before - after, time))
+    return np.asarray(mapped(slopes + np.outer(before, time)) - np.outer(after, time))

@@ -56,7 +56,7 @@ def in_any_order(
     daedalus.errors.SolverError: 2 events in an order that matters.
     """
     found: tuple[np.ndarray, np.ndarray] | None = None
-    for order in _orders(tuple(events)):
+    for order in orders_of(tuple(events)):
         other = _taken(step, order, row)
         if other is None:
             raise refused(events)
@@ -67,7 +67,8 @@ def in_any_order(
     return found
 
 
-def _orders(events: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def orders_of(events: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The orders to be tried: all of few, each exchange of two of many."""
     if len(events) <= MOST_PERMUTED:
         yield from permutations(events)
         return
@@ -85,12 +86,17 @@ def _taken(step: Step, order: Sequence[int], row: np.ndarray) -> tuple[np.ndarra
         alone = step(event, [*order[:k], *order[k + 1 :]], row)
         if alone is None:
             return None
-        row, n = alone.row, len(alone.slopes)
-        carried = np.eye(n, alone.slopes.shape[1]) if total is None else total
-        total = alone.slopes[:, :n] @ carried
-        total[:, n:] += alone.slopes[:, n:]
+        row, total = alone.row, behind_each_other(total, alone.slopes)
     assert total is not None
     return row, total
+
+
+def behind_each_other(first: np.ndarray | None, then: np.ndarray) -> np.ndarray:
+    """∂x/∂(x, u, p) behind two transitions, u and p the same; first: None where there is none."""
+    n = len(then)
+    total = then[:, :n] @ (np.eye(n, then.shape[1]) if first is None else first)
+    total[:, n:] += then[:, n:]
+    return np.asarray(total)
 
 
 def same(one: np.ndarray, other: np.ndarray, share: float) -> bool:

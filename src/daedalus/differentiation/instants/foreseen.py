@@ -19,8 +19,8 @@ import numpy as np
 
 from daedalus.differentiation.events.jumping_conditions import conditions_of
 from daedalus.differentiation.events.saltation import is_met
+from daedalus.differentiation.instants.rounds import Round, rounds_of_run
 from daedalus.errors import SolverError
-from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate
 from daedalus.model.switching.held_states import without_instants
 from daedalus.model.switching.schedule import same_instant
@@ -41,19 +41,11 @@ from daedalus.simulation.run.next_piece import DIFFERENTIATED, next_piece
 from daedalus.simulation.run.pieces import run_in_pieces
 from daedalus.simulation.run.road import Piece, Road
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.sliding.slide import begun_at_rest
-from daedalus.simulation.sliding.sliding_system import (
-    Sliding,
-    held_state,
-    resting_system,
-    sliding_system,
-)
-from daedalus.simulation.sliding.sliding_system import (
-    levels_of as surfaces_along,
-)
+from daedalus.simulation.sliding.slide import begun_on_surfaces
+from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, staying
+from daedalus.simulation.sliding.sliding_system import levels_of as surfaces_along
 from daedalus.simulation.sliding.solved_slopes import Undetermined
-from daedalus.simulation.sliding.surface import Surface, condition_like
-from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
+from daedalus.simulation.sliding.surface import Surface, condition_like, held_state, random_place
 
 # Points at which conditions are compared.
 POINTS = 3
@@ -93,12 +85,31 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """One moment of change: positions of the clocks due, round by round, and of the events with x before each."""
+    """One moment of change: what happened in its rounds, as the run recorded it."""
 
     time: float
-    clocks: tuple[tuple[int, ...], ...] = ()
-    events: tuple[tuple[int, np.ndarray], ...] = ()
-    change: Change | None = None  # of the equations alone, where there are neither
+    rounds: tuple[Round, ...] = ()
+    change: Change | None = None  # of the equations alone, where nothing happens
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether a clock ticks."""
+        return any(each.clocks for each in self.rounds)
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """Positions of all events, in the order in which they happened."""
+        return tuple(event for each in self.rounds for event in each.events)
+
+    @property
+    def located_events(self) -> tuple[int, ...]:
+        """Positions of the events that no other one has brought about."""
+        return tuple(event for each in self.rounds if not each.follows for event in each.events)
+
+    @property
+    def first_events(self) -> tuple[int, ...]:
+        """Positions of the events that happened first, together."""
+        return next((each.events for each in self.rounds if each.events), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +207,7 @@ class NominalRun:
                 request = request.with_options(rtol=call["rtol"], atol=atol)
         p = np.concatenate([p, x[self.rests]])
         road = self.road._replace(request=request, settings=settings, drive=drive, why=None)
-        first = begun_at_rest(Piece(road, p, span[0], own, self.fired))
+        first = begun_on_surfaces(Piece(road, p, span[0], own, self.fired))
         return run_in_pieces(first, partial(next_piece, first, rules=DIFFERENTIATED), span[1])
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
@@ -215,8 +226,8 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
         return None
     refuse_early_stop(run, nominal.system.name, nominal.road.solved.part(Redundancy) is not None)
     end = float(run.end.time)
-    fired = [found for piece in run.pieces for found in _fired(nominal, piece)]
-    instants = _instants(nominal.system, nominal.fired, (span[0], end), fired)
+    happened = rounds_of_run(nominal.system, nominal.fired, (span[0], end), run.pieces)
+    instants = tuple(Instant(t, rounds) for t, rounds in happened)
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None or any(piece.system is not nominal.system for piece in run.pieces):
         close = same_instant(span[0], end)
@@ -330,7 +341,7 @@ def _places_among(resting: System, outside: System, which: int) -> tuple[int, ..
     both = ca.Function("guards", symbols, [old.guards_together(), new.guards_together()])
     draw, seen = np.random.default_rng(6), []
     for _ in range(POINTS):
-        point = [draw.uniform(0.5, 1.5, int(symbol.numel())) for symbol in symbols]
+        point = random_place(outside, draw)
         point[2][held.place] = float(own(*point))
         seen.append([part.full().ravel() for part in both(*point)])
     outer, inner = (np.array(values) for values in zip(*seen))
@@ -427,9 +438,7 @@ def mirrored(base: System, nominal: System, system: System) -> System:
         same = system is nominal or bool(system.discrete_count)
         return base if same else without_instants(system, (), Reduction, ClosedLoop)
     own = mirrored(base, nominal, sliding.outside)
-    found = once(own, resting_system if sliding.rests else sliding_system, sliding.which)
-    assert found is not None
-    return found
+    return staying(own, sliding.which, sliding.stay, sliding.off)
 
 
 def depth_of(system: System) -> int:
@@ -452,41 +461,3 @@ def refuse_early_stop(run: Trajectory, name: str, has_redundant_constraints: boo
     raise SolverError(
         f"The run of {name!r} with its derivatives stopped early.", run.stop_reason, remedy=run.status.remedy
     )
-
-
-def _fired(nominal: NominalRun, piece: Trajectory) -> list[tuple[int, float, np.ndarray]]:
-    """The events of the model in a piece, which may slide along a condition and has more events then."""
-    width, known = piece.run_data.plant.row_width, piece.system.events
-    return [
-        (event, t, nominal.all_states(before[:width], before[width:]))
-        for event, t, before, _ in piece.outcome.events
-        if known[event].purpose is EventPurpose.MODEL
-    ]
-
-
-def _instants(
-    system: System,
-    done: frozenset[str],
-    span: tuple[float, float],
-    fired: Sequence[tuple[int, float, np.ndarray]],
-) -> tuple[Instant, ...]:
-    clocks = order_of(system).clocks
-    due: list[tuple[float, int, int]] = []
-    for k, level in zip(clocks, levels_of(system)):
-        due += [(t, level, k) for t in ticks_of(system.events[k], span, system.events[k].name in done).tolist()]
-    moments = sorted([*(t for t, *_ in due), *(t for _, t, _ in fired)], reverse=span[1] < span[0])
-    found: list[Instant] = []
-    ticks, events, close = sorted(due, reverse=span[1] < span[0]), list(fired), same_instant(*span)
-    tick = event = 0
-    for t in moments:
-        if found and abs(t - found[-1].time) <= close:
-            continue
-        first, first_event = tick, event
-        while tick < len(ticks) and abs(ticks[tick][0] - t) <= close:
-            tick += 1
-        while event < len(events) and abs(events[event][1] - t) <= close:
-            event += 1
-        own = sorted((level, k) for _, level, k in ticks[first:tick])
-        rounds = tuple(tuple(k for level, k in own if level == each) for each in sorted({level for level, _ in own}))
-        found.append(Instant(t, rounds, tuple((k, x) for k, _, x in events[first_event:event])))
-    return tuple(found)

@@ -15,7 +15,8 @@ import numpy as np
 
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.saltation import carried, in_turn, is_met, unchanged
+from daedalus.differentiation.events.causes import Passage, is_led_to_zero, move_together, passage
+from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
 from daedalus.differentiation.instants.contact_jumps import (
     acting_contacts,
@@ -109,41 +110,39 @@ class InstantMaps:
 
     # -- one instant -------------------------------------------------------------------------------------------
 
-    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> tuple[float, int, np.ndarray, np.ndarray]:
-        """How far from t something that brings an event about is zero, which of all it is, its slopes and all rates."""
-        n = len(case.x0)
+    def _passages(self, case: Case, event: int, t: float, row: np.ndarray) -> list[Passage]:
+        """All that may have brought an event about: its guard, and both sides of the conditions in it."""
         values, slopes = self._at(("guards", (event,)), case, t, row)
-        rates = slopes[:, 0] + slopes[:, 1 : 1 + n] @ row[-n:]
-        far = np.where(rates != 0, np.abs(values) / np.where(rates != 0, np.abs(rates), 1.0), np.inf)
-        which = int(np.argmin(far))
-        return float(far[which]), which, slopes, rates
+        return [passage(float(value), own, row, len(case.x0)) for value, own in zip(values, slopes)]
+
+    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> Passage:
+        """What brought an event about: that of all guards which is zero nearest to the moment."""
+        return min(self._passages(case, event, t, row), key=lambda own: own.distance)
 
     def rate_share(self, case: Case, event: int, t: np.ndarray, rows: np.ndarray, most: int) -> float:
         """The rate of what brought an event about at the last of some rows over the largest at the others."""
-        n = len(case.x0)
-        whole = rows[-1] if not case.has_formulas else case.row_at(float(t[-1]), rows[-1][:n])
-        _, which, _, rates = self._nearest(case, event, float(t[-1]), whole)
-        largest = 0.0
-        for k in np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)):
-            row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][:n])
-            largest = max(largest, abs(float(self._nearest(case, event, float(t[k]), row)[3][which])))
-        return abs(float(rates[which])) / largest if largest else 1.0
+
+        def passages(k: int) -> list[Passage]:
+            row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][: len(case.x0)])
+            return self._passages(case, event, float(t[k]), row)
+
+        last = passages(len(t) - 1)
+        which = int(np.argmin([own.distance for own in last]))
+        places = np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)).tolist()
+        largest = max(abs(passages(k)[which].rate) for k in places)
+        return abs(last[which].rate) / largest if largest else 1.0
 
     def time_slopes(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> np.ndarray:
         """c = ∂τ/∂(x, u, p) of an instant at a row (x, z, x')."""
-        nv = sum(self.system.sizes[letter] for letter in ("x", "u", "p"))
-        if instant.clocks or not instant.events:
+        nv, first = sum(self.system.sizes[letter] for letter in ("x", "u", "p")), instant.first_events
+        if instant.has_clocks or not first:
             return np.zeros(nv)
-        first = [event for event, before in instant.events if np.array_equal(before, instant.events[0][1])]
-        nearest, found = np.inf, None
-        for event in first:
-            far, which, slopes, rates = self._nearest(case, event, t, row)
-            if not slopes[:, 1:].any():
-                return np.zeros(nv)  # time alone decides
-            if far < nearest:
-                nearest, found = far, -slopes[which, 1:] / rates[which]
-        if found is not None and is_met(nearest, 1.0, case.last_time - case.first_time, case.settings.rtol):
-            return found
+        known = [self._passages(case, event, t, row) for event in first]
+        if not all(any(own.slopes.any() for own in passages) for passages in known):
+            return np.zeros(nv)  # time alone decides
+        cause = min((own for passages in known for own in passages), key=lambda own: own.distance)
+        if cause.rate and is_led_to_zero(case, cause):
+            return cause.moves
         if t == case.first_time:
             return np.zeros(nv)  # what holds at the start happens there
         raise self._unmoved(first[0], t)
@@ -169,11 +168,8 @@ class InstantMaps:
             return behind, np.concatenate([np.zeros((n, 1)), slopes], axis=1), np.zeros(slopes.shape[1])
         c = self.time_slopes(case, instant, t, row)
         total = unchanged(n, len(c))
-        waiting, levels = list(instant.events), list(instant.clocks)
-        while waiting or levels:
-            actors, waiting = self._round(case, list(levels[:1]), waiting, t, row)
-            levels = levels[1:]
-            row, slopes = self._behind(case, actors, t, row)
+        for each in instant.rounds:
+            row, slopes = self._behind(case, (*each.events, *each.clocks), t, row)
             total = in_turn(slopes, total)
         return row, total, c
 
@@ -181,12 +177,9 @@ class InstantMaps:
 
     def _several(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> list[int]:
         """The events of an instant whose times move apart; none where one moves alone or all do together."""
-        if instant.clocks or not instant.events or instant.time == case.first_time:
+        if instant.has_clocks or len(instant.rounds) != 1 or instant.time == case.first_time:
             return []
-        first = instant.events[0][1]
-        if not all(np.array_equal(before, first) for _, before in instant.events):
-            return []
-        actors = [event for event, _ in instant.events]
+        actors = list(instant.events)
         contacts = contacts_of_case(case)
         if contacts is not None:
             found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)])
@@ -196,12 +189,24 @@ class InstantMaps:
         times = [c for event in actors if (c := self._own_time(case, event, t, row)) is not None and c.any()]
         if len(times) < len(actors):
             return []  # time alone decides about one of them, or it has no rate
-        return [] if all(np.allclose(c, times[0], rtol=1e-9) for c in times[1:]) else actors
+        return [] if all(move_together(case, c, times[0]) for c in times[1:]) else actors
+
+    def meets_time(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> bool:
+        """Whether some events move and others, which time alone decides, do not: either may come first beside the run.
+
+        row: the last one of a part, (x, z, x') or x.
+        """
+        events = instant.located_events
+        if len(events) < 2:
+            return False
+        whole = case.row_at(t, row[: len(case.x0)]) if case.has_formulas else row
+        moves = [c is not None and bool(c.any()) for c in (self._own_time(case, event, t, whole) for event in events)]
+        return any(moves) and not all(moves)
 
     def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
         """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
-        far, which, slopes, rates = self._nearest(case, event, t, row)
-        return -slopes[which, 1:] / rates[which] if np.isfinite(far) else None
+        cause = self._nearest(case, event, t, row)
+        return cause.moves if cause.rate else None
 
     def _alone(self, case: Case, t: float, event: int, waiting: Sequence[int], row: np.ndarray) -> Alone | None:
         """What one event makes of a row while others wait: the row behind it, and ∂x⁺/∂(x, u, p) at a fixed time."""
@@ -229,21 +234,6 @@ class InstantMaps:
             because="in a slightly different run they happen one after the other, in either order.",
             remedy="a start from which they happen one by one, or a span that ends before",
         )
-
-    def _round(
-        self, case: Case, level: list[tuple[int, ...]], waiting: list[tuple[int, np.ndarray]], t: float, row: np.ndarray
-    ) -> tuple[tuple[int, ...], list[tuple[int, np.ndarray]]]:
-        """Who acts in a round: the clocks that are due next, and events that saw the values before it."""
-        clocks = level[0] if level else ()
-        if not waiting:
-            return clocks, []
-        seen, n = waiting[0][1], len(case.x0)
-        together = [event for event, before in waiting if np.array_equal(before, seen)]
-        if clocks:
-            after = self._at(("resets", clocks), case, t, row)[0]
-            if np.abs(after - seen).max() < np.abs(row[:n] - seen).max():
-                return clocks, waiting
-        return (*together, *clocks), waiting[len(together) :]
 
     def _behind(
         self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray, waiting: Sequence[int] = ()

@@ -79,7 +79,7 @@ class DifferentiatedRun(SensitivitySamples):
     @property
     def projector(self) -> np.ndarray:
         """P, (n, n): it projects a change of the start onto the constraints; without constraints it is the identity."""
-        return self._start.projector.copy()
+        return self._start.projector
 
     @property
     def metric(self) -> str:
@@ -119,7 +119,7 @@ class DifferentiatedRun(SensitivitySamples):
         varied = varied_at(case, part.augmented.variational, t, part.recorded.y[-1])
         moves = maps.time_slopes(case, instant, t, whole) @ varied
         named = dict(zip(self.labels, moves.tolist()))
-        return [EventSensitivity(self._named(maps.own, k, instant.time), t, named) for k, _ in instant.events]
+        return [EventSensitivity(self._named(maps.own, k, instant.time), t, named) for k in instant.events]
 
     def _named(self, system: System, event: int, t: float) -> str:
         """The name of an event, that of a contact by what happens to it in the run."""

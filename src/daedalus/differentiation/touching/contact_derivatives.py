@@ -7,7 +7,8 @@ g(x(τ)) = 0 with a gap or a speed of slip g,
 
 where R is the impact, or leaves x as it is where a contact comes to rest (M. A. Aizerman, F. R. Gantmacher, Q. J. Mech.
 Appl. Math. 11, 1958). Where a contact opens or begins to slip, f does not jump, and S goes on. All slopes are central
-differences along the columns of S, which keep what touches in touch.
+differences along the columns of S, which keep what touches in touch. Frictions and stops beside the contacts have the
+same transitions.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.directions import Directions
+from daedalus.differentiation.events.saltation import carried_along
 from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.touching.contact_modes import Pair
 from daedalus.simulation.touching.contact_step import ContactStepper
+from daedalus.simulation.touching.single_laws import is_law
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck
 from daedalus.simulation.touching.time_stepping import ContactMarch, march_of
 
@@ -87,6 +90,12 @@ class ContactDerivatives:
         """Gaps and normal speeds of pairs that press, velocities of those that hold, and lengths of quaternions."""
         held = [self.march.bodies.rows.lengths(x)]
         for pair, slides in modes.items():
+            if is_law(pair):
+                here = _law(self.stepper, self.march.t, x, pair)
+                # A friction that sticks holds its rate, a stop that presses its gap, too.
+                friction = self.march.beside is not None and self.march.beside.is_friction[pair[1]]
+                held.append(np.array([here.rate] if friction else [here.gap, here.rate])[int(friction and slides) :])
+                continue
             gaps, speeds, normals = self._points(self.stepper, x, {pair})
             near = self._points(self.stepper, self.start, {pair})[0] <= self.stepper.lengths.touch
             held += [gaps[near], (np.sum(speeds * normals, axis=1) if slides else speeds)[near].ravel()]
@@ -141,39 +150,57 @@ class ContactDerivatives:
     # -- over a transition -------------------------------------------------------------------------------------
 
     def _behind_impact(self, hit: Struck, S: np.ndarray, before: StepTaken, after: StepTaken) -> np.ndarray:
-        slopes, falling = self._slopes(before), []
+        slopes, falling = self._slopes(before), list[tuple[Pair, int, float]]()
         for pair in sorted(hit.pairs):
-            rate = _rate(before, self._gaps_of(pair), self.stepper)
+            if is_law(pair):
+                falling.append((pair, 0, _law(self.stepper, hit.t, hit.x, pair).rate))
+                continue
+            rates = _rate(before, self._gaps_of(pair), self.stepper)
             touching = self._points(self.stepper, hit.x, {pair})[0] <= 2 * self.stepper.lengths.touch
-            falling += [(pair, k, rate[k]) for k in np.flatnonzero(touching & (rate < -self.stepper.lengths.slow))]
+            falling += [
+                (pair, int(k), float(rates[k])) for k in np.flatnonzero(touching & (rates < -self.stepper.lengths.slow))
+            ]
         if not falling:
             return S
         moments = []
         for pair, k, rate in falling:
-            change = self._mapped(S, hit.x, self._gaps_of(pair))[k]
+            change = self._mapped(S, hit.x, self._gaps_of(pair, hit.t))[k]
             moments.append(-change / rate)
         self._check_one_moment(moments, [pair for pair, _, _ in falling], hit.t)
-        moved = S + np.outer(slopes, moments[0])
-        return self._mapped(moved, hit.x, hit.again) - np.outer(_first_slope(after, self.stepper), moments[0])
+
+        def impact(moved: np.ndarray) -> np.ndarray:
+            return self._mapped(moved, hit.x, hit.again)
+
+        return carried_along(S, slopes, _first_slope(after, self.stepper), moments[0], impact)
 
     def _behind_rest(self, rest: Stuck, S: np.ndarray, before: StepTaken, after: StepTaken) -> np.ndarray:
         moments = []
         for pair in rest.pairs:
+            if is_law(pair):
+                change = self._mapped(S, rest.x, self._rate_of_law(pair, rest.t))
+                moments.append(-change / self._bend(before, pair))
+                continue
             way = self._slip(self.stepper, before.again(self.stepper, before.x, 0.5 * before.h), pair)
             way = way / np.linalg.norm(way)
             rate = _rate(before, self._slip_along(pair, way), self.stepper)
             change = self._mapped(S, rest.x, self._slip_along(pair, way))
             moments.append(-change / rate)
         self._check_one_moment(moments, list(rest.pairs), rest.t)
-        jump = self._slopes(before) - _first_slope(after, self.stepper)
-        return S + np.outer(jump, moments[0])
+        return carried_along(S, self._slopes(before), _first_slope(after, self.stepper), moments[0])
+
+    def _bend(self, before: StepTaken, pair: Pair) -> float:
+        """How fast the rate of a friction changes at the end of a step."""
+        e, end = SHORT * before.h, before.t + before.h
+        one, two, three = (
+            _law(self.stepper, end - k * e, before.again(self.stepper, before.x, before.h - k * e), pair).rate
+            for k in range(3)
+        )
+        return (3 * one - 4 * two + three) / (2 * e)
 
     def _slopes(self, before: StepTaken) -> np.ndarray:
         return _rate(before, lambda _, x: x, self.stepper)
 
-    def _check_one_moment(
-        self, moments: Sequence[np.ndarray], pairs: Sequence[Pair], t: float
-    ) -> None:  # fmt: skip
+    def _check_one_moment(self, moments: Sequence[np.ndarray], pairs: Sequence[Pair], t: float) -> None:
         """Refuse what happens together here and one after the other beside this run."""
         size = max(float(np.abs(m).max(initial=0.0)) for m in moments)
         apart = max(float(np.abs(m - moments[0]).max(initial=0.0)) for m in moments)
@@ -197,8 +224,13 @@ class ContactDerivatives:
         speeds = world.velocities_in_world(rows.twists(x))
         return info[own, 0], speeds[own], world.places()[own, 3:]
 
-    def _gaps_of(self, pair: Pair) -> Reading:
+    def _gaps_of(self, pair: Pair, t: float = 0.0) -> Reading:
+        if is_law(pair):
+            return lambda stepper, x: np.array([_law(stepper, t, x, pair).gap])
         return lambda stepper, x: self._points(stepper, x, {pair})[0]
+
+    def _rate_of_law(self, pair: Pair, t: float) -> Reading:
+        return lambda stepper, x: np.array(_law(stepper, t, x, pair).rate)
 
     def _slip_along(self, pair: Pair, way: np.ndarray) -> Reading:
         return lambda stepper, x: np.asarray(self._slip(stepper, x, pair) @ way)
@@ -217,6 +249,19 @@ class ContactDerivatives:
         piece = self.steps[k]
         h = min(t - piece.t, piece.h)
         return self.behind_step(piece, self.slopes[k], h) if h > 0 else self.slopes[k]
+
+
+class LawNow(NamedTuple):
+    """The gap and the rate of a friction or stop at a row, in metres."""
+
+    gap: float
+    rate: float
+
+
+def _law(stepper: ContactStepper, t: float, x: np.ndarray, pair: Pair) -> LawNow:
+    assert stepper.beside is not None
+    here = stepper.beside.at(t, x, stepper.inputs(t), stepper.parameters, stepper.bodies.rows.seen_from(x))
+    return LawNow(float(here.gap[pair[1]]), float(here.rate[pair[1]]))
 
 
 def _rate(before: StepTaken, of: Reading, stepper: ContactStepper) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.directions import Directions, read_directions
 from daedalus.differentiation.touching.contact_derivatives import ContactDerivatives
 from daedalus.errors import InputError, SolverError
@@ -17,7 +18,8 @@ from daedalus.model.system.system import System
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.judge import raise_stopped
 from daedalus.simulation.run.request import read_request
-from daedalus.simulation.touching.time_stepping import march_of
+from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck
+from daedalus.simulation.touching.time_stepping import ContactMarch, march_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +137,12 @@ def contact_sensitivities(
     request = read_request(model, span, start, inputs, parameters, None, options, "dd.sensitivities")
     march = march_of(request)
     system = march.road.system
-    if system.events:
+    others = [event.name for event in system.events if event.manner.contact is None]
+    if others:
         raise InputError(
             "A run with hard contacts between bodies and events of its own has no derivatives.",
-            f"the model has {listed([event.name for event in system.events], 6)}",
-            because="derivatives are carried over the changes of contacts alone.",
+            f"the model has {listed(others, 6)}",
+            because="derivatives are carried over the changes of contacts, dry frictions and stops alone.",
             remedy="differences of dd.sweep, or a model without these events",
         )
     if not march.located:
@@ -154,6 +157,7 @@ def contact_sensitivities(
     trajectory = march.trajectory(march.go(), 0.0)
     if not trajectory.success:
         raise_stopped(trajectory)
+    _check_slips(march, trajectory)
     if not (march.located and march.modes.located):
         raise SolverError(
             f"The contacts of {system.name!r} change too often for derivatives.",
@@ -161,6 +165,28 @@ def contact_sensitivities(
             remedy="a span that ends before, or differences of dd.sweep",
         )
     return ContactSensitivities(trajectory, request.t1, derivatives.run(), system, directions, derivatives, asked)
+
+
+def _check_slips(march: ContactMarch, trajectory: Trajectory) -> None:
+    """Refuse a friction that falls from its static level to a lower one, unless an impact makes it slip."""
+    if march.beside is None:
+        return
+    struck = [hit.t for hit in march.walk if isinstance(hit, Struck)]
+    steps = {step.t: step for step in march.walk if isinstance(step, StepTaken)}
+    for k, name in enumerate(march.beside.laws.names):
+        for event in trajectory.events:
+            if event.name != f"{name}.slips" or event.time in struck or event.time not in steps:
+                continue
+            x, own = steps[event.time].x, march.stepper
+            there = march.beside.at(event.time, x, own.inputs(event.time), own.parameters, own.bodies.rows.seen_from(x))
+            share = there.kinetic[k] / max(there.static[k], 1e-300)
+            if share < 1 - KNOWN_BY_DIFFERENCES:
+                raise SolverError(
+                    f"The run has no derivative through the moment at which {name} begins to slip.",
+                    f"at t = {event.time:.6g} its force falls to {share:.3g} of its static level",
+                    because="the moment depends on a force, whose own derivative is not followed.",
+                    remedy=f"m.friction without static= for {name}, or an earlier end",
+                )
 
 
 def _again(asked: tuple[Any, ...], time: float | np.ndarray) -> ContactSensitivities:

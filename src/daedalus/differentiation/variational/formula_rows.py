@@ -74,7 +74,7 @@ class FormulaRows:
 
     def unpacked(self, rows: np.ndarray) -> np.ndarray:
         """y of rows."""
-        return np.ascontiguousarray(rows[..., self._places])
+        return np.take(rows, self._places, axis=-1)
 
     def entry(self, unknown: int) -> int:
         """Where an unknown of the core stands in y; -1 for none."""

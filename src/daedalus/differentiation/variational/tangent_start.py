@@ -44,14 +44,20 @@ INVERSE = 1e-8
 class TangentStart:
     """S and W at the start, the projector P (n, n), the right inverse B (n, invariants) and the norm in words.
 
-    inverse: B of the second derivatives, which moves only what was not given where that is enough.
+    kept: P; None where nothing constrains the start, and P is the identity. inverse: B of the second derivatives, which
+        moves only what was not given where that is enough.
     """
 
     S: np.ndarray
     W: np.ndarray
-    projector: np.ndarray
+    kept: np.ndarray | None
     inverse: np.ndarray
     metric: str
+
+    @property
+    def projector(self) -> np.ndarray:
+        """P, (n, n), made anew each time."""
+        return np.eye(len(self.S)) if self.kept is None else self.kept.copy()
 
 
 def tangent_start(case: Case, directions: Directions, order: int) -> TangentStart:
@@ -87,7 +93,7 @@ class StartMoves:
         if not self.system.invariants:
             S = np.zeros((n, m))
             S[list(d.x), np.arange(len(d.x))] = 1.0
-            return TangentStart(S, np.zeros((n, len(pairs[0]))), np.eye(n), np.zeros((n, 0)), "no constraints")
+            return TangentStart(S, np.zeros((n, len(pairs[0]))), None, np.zeros((n, 0)), "no constraints")
         slopes, *bends = (part.full() for part in self._derivatives(order).call([ca.DM(value) for value in point]))
         B, metric = self._right_inverse(slopes[:, :n], point)
         projector = np.eye(n) - B @ slopes[:, :n]

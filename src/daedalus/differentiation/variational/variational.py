@@ -12,6 +12,7 @@ using the Taylor series method, SIAM J. Sci. Comput. 27 (2006).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -59,10 +60,8 @@ class Layout:
         """y of expressions."""
         parts = [x]
         for matrix, (rows, columns) in zip((S, W), self.places):
-            dense = ca.densify(matrix)
-            parts.append(
-                ca.vertcat(*(dense[int(i), int(j)] for i, j in zip(rows, columns))) if len(rows) else ca.SX(0, 1)
-            )
+            flat = ca.vec(ca.densify(matrix))  # by columns
+            parts.append(flat[(rows + matrix.size1() * columns).tolist()] if len(rows) else ca.SX(0, 1))
         return ca.densify(ca.vertcat(*parts))
 
     def states(self, y: np.ndarray) -> np.ndarray:
@@ -141,11 +140,11 @@ class Variational:
     def _unpacked(self) -> tuple[ca.SX, ca.SX]:
         n, offset, out = self.x.numel(), self.x.numel(), []
         for shape, (rows, columns) in zip(((n, self.directions.count), (n, len(self.pairs[0]))), self.layout.places):
-            matrix = ca.SX(*shape)
-            for k, (i, j) in enumerate(zip(rows, columns)):
-                matrix[int(i), int(j)] = self.y[offset + k]
+            # CasADi's nonzeros stand column by column.
+            order = np.lexsort((rows, columns))
+            pattern = ca.Sparsity.triplet(*shape, rows[order].tolist(), columns[order].tolist())
+            out.append(ca.SX(pattern, self.y[(offset + order).tolist()]) if len(rows) else ca.SX(*shape))
             offset += len(rows)
-            out.append(matrix)
         return out[0], out[1]
 
     def seeds(self, S: ca.SX) -> ca.SX:
@@ -212,12 +211,12 @@ def _chosen(matrix: ca.SX, pairs: tuple[np.ndarray, np.ndarray]) -> ca.SX:
     return flat[0, [int(j + k * m) for j, k in zip(*pairs)]]
 
 
-def _product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _product(one: Any, other: Any) -> np.ndarray:
     """The pattern of the product of two matrices with these patterns: of the few entries that fields have."""
     return (csr_array(one, dtype=float) @ csr_array(other, dtype=float)).toarray() > 0
 
 
-def _reached(slopes: np.ndarray, begun: np.ndarray) -> np.ndarray:
+def _reached(slopes: csr_array, begun: np.ndarray) -> np.ndarray:
     """Which states (n,) move where those that `begun` (n, columns) marks do, through all rates."""
     n, columns = begun.shape
     moves = block_array([[csr_array(slopes.T), None], [csr_array(begun.T), csr_array((columns, columns), dtype=bool)]])
@@ -229,9 +228,7 @@ def _reached(slopes: np.ndarray, begun: np.ndarray) -> np.ndarray:
     return out
 
 
-def _pattern(sparsity: ca.Sparsity) -> np.ndarray:
-    """A sparsity as a bool array."""
-    out = np.zeros(sparsity.shape, bool)
+def _pattern(sparsity: ca.Sparsity) -> csr_array:
+    """A sparsity as an array with ones."""
     rows, columns = sparsity.get_triplet()
-    out[rows, columns] = True
-    return out
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=sparsity.shape)

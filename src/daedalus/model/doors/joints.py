@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -131,28 +131,14 @@ class JointDoor(TreeDoor):
             known = replace(known, takes=(*known.takes, *_joint_arguments(kind)))
         _check_arguments(name, kind, known, given)
         _check_limits(name, limits)
-        one, two = (
-            Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
-            for side, letter in zip(sides, "ab")
-        )
-        if kind in ("revolute", "planar") and two.axis is None:
-            seen = one.axis
-            if rotation is not None and size == 3:
-                seen = np.asarray(read_orientation(name, rotation, None, None, 3)).T @ one.axis
-            two = Side(two.partner, two.place, seen)
+        one, two = self._sides(name, kind, sides, given, size)
         extras = Extras(
             read_orientation(name, rotation, one.axis, two.axis, size),
             self._measure(name, "length", length),
             self._measure(name, "radius", radius),
         )
         mark = _mark(name, kind, one, two, extras)
-        if coordinates not in ("body", "joint"):
-            raise InputError(
-                f"Joint {name!r} has no coordinates {coordinates!r}.",
-                'coordinates: "body", "joint"',
-                because="either the bodies or the joint bring the states.",
-                remedy=did_you_mean(str(coordinates), ("body", "joint")),
-            )
+        _check_coordinates(name, coordinates)
         if coordinates == "joint" and self._is_branch(kind, one, two):
             reaction = self._tree_joint(name, kind, one, two, given, extras, mark)
             self._in_newtons(name, kind, one)
@@ -161,20 +147,33 @@ class JointDoor(TreeDoor):
             return reaction
         _check_no_coordinate(name, given)
         expression = ca.densify(known.write(one, two, extras))
-        if kind != "rolling":
+        if kind == "rolling":
+            reaction = self.velocity_constraint(name, expression)
+            # What the velocities keep: the height above the plane.
+            self._keep(f"{name} height", height(one, two, extras))
+        else:
             reaction = self.constraint(name, expression)
             side = upright(kind, one, two, extras)
             if side is not None:
                 self.written.mechanics.sides[name] = ca.densify(side)
-            self.written.sketch.joints[name] = mark
-            self._in_newtons(name, kind, one)
-            return reaction
-        reaction = self.velocity_constraint(name, expression)
-        self._in_newtons(name, kind, one)
-        # What the velocities keep: the height above the plane.
-        self._keep(f"{name} height", height(one, two, extras))
         self.written.sketch.joints[name] = mark
+        self._in_newtons(name, kind, one)
         return reaction
+
+    def _sides(
+        self, name: str, kind: str, partners: Sequence[Any], given: Mapping[str, object], size: int
+    ) -> tuple[Side, Side]:
+        """Where the joint is on its two partners, and its axis there: b's follows from a's where it is not given."""
+        one, two = (
+            Side(side, self._place(name, side, given[f"at_{letter}"], size), _axis(name, given, f"axis_{letter}", size))
+            for side, letter in zip(partners, "ab")
+        )
+        if kind not in ("revolute", "planar") or two.axis is not None:
+            return one, two
+        seen, rotation = one.axis, given["rotation"]
+        if rotation is not None and size == 3:
+            seen = np.asarray(read_orientation(name, rotation, None, None, 3)).T @ one.axis
+        return one, Side(two.partner, two.place, seen)
 
     def _in_newtons(self, name: str, kind: str, side: Side) -> None:
         """Give the reaction its unit in results; in equations, masses that are plain numbers have none."""
@@ -299,6 +298,17 @@ def _check_limits(name: str, limits: object) -> None:
             f"got {described(limits)}",
             because="a coordinate has a lower and an upper limit; None leaves one side open.",
             remedy="limits=(-1.0, 1.0)",
+        )
+
+
+def _check_coordinates(name: str, coordinates: object) -> None:
+    """Refuse coordinates that are neither those of the bodies nor of the joint."""
+    if coordinates not in ("body", "joint"):
+        raise InputError(
+            f"Joint {name!r} has no coordinates {coordinates!r}.",
+            'coordinates: "body", "joint"',
+            because="either the bodies or the joint bring the states.",
+            remedy=did_you_mean(str(coordinates), ("body", "joint")),
         )
 
 

@@ -46,7 +46,9 @@ class ContactDoor(ClockDoor):
             equals `kinetic`.
 
         If several frictions stick at once, a complementarity problem decides which of them slide. If it has no solution
-        or more than one, the run ends with an explanation.
+        or more than one motion, the run ends with an explanation. Frictions that hold the same motion, such as two
+        brakes on one shaft, share its load in one of many ways: `tr.notes` names them. With static levels of their own
+        they do not, and the run ends there.
 
         Example
         -------

@@ -15,22 +15,25 @@ from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
 from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
-from daedalus.model.system.place import state_order
+from daedalus.model.system.named_vectors import state_order
 from daedalus.model.system.structure_parts import structure_parts
 from daedalus.model.system.system import System
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import Event, Variable
+from daedalus.model.written import Equation
 
 
 def freeze(book: Notebook, *, square: bool = True) -> System:
     """Take a snapshot of what is written; `square` refuses a count of equations that does not fit the unknowns."""
     states = [v for v in book.written.variables.values() if v.kind == "state"]
-    equations = book.all_equations().values()
+    named = book.all_equations()
+    equations = named.values()
     residual = concatenate(equation.residual for equation in equations)
     rows = [row for equation in equations for row in equation.rows]
     orders = highest_orders(book, states, residual)
     if square:
         _check_count(book, residual)
+        _check_frictions_act(book, named)
     _check_orders(book, orders)
 
     x, xdot, links = _first_order(book, states, orders, rows)
@@ -67,6 +70,22 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
         assigned=_reset_matrix(book, discrete, symbols["x"]),
     )
     return _without_repeated(book, System(content))
+
+
+def _check_frictions_act(book: Notebook, equations: Mapping[str, Equation]) -> None:
+    """Refuse a friction whose force stands in no equation but its own law: it would brake nothing, in silence."""
+    for event in book.written.events.values():
+        contact = event.manner.contact
+        if contact is None or not contact.is_friction:
+            continue
+        others = [equation.residual for name, equation in equations.items() if name != f"{contact.name}.law"]
+        if others and not ca.depends_on(concatenate(others), book.written.symbols[contact.name]):
+            raise ModelError(
+                f"The force of the friction {contact.name!r} enters no equation.",
+                because="m.friction returns a force, which acts where you add it.",
+                remedy=f"force = m.friction({contact.name!r}, ...) and + force in an equation of motion, or "
+                "m.force(force, at=...) for a coordinate",
+            )
 
 
 def _first_order(

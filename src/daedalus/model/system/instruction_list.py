@@ -188,6 +188,12 @@ def tell_instructions(f: ca.Function, rows: Instructions) -> None:
     _told = f, rows
 
 
+def was_told(f: ca.Function) -> bool:
+    """Whether the instructions of a function were told: these have no places in CasADi's work vector."""
+    told = _told
+    return told is not None and told[0].__hash__() == f.__hash__()
+
+
 def forget_told() -> None:
     """Drops the instructions that were told, once there is code of them."""
     global _told
@@ -197,7 +203,7 @@ def forget_told() -> None:
 def _read_long(f: ca.Function, placed: bool) -> Instructions | None:
     global _last
     last, told = _last, _told
-    if told is not None and not placed and told[0].__hash__() == f.__hash__():
+    if told is not None and not placed and was_told(f):
         return told[1]
     if last is not None and last[0].__hash__() == f.__hash__():
         return last[1]

@@ -18,8 +18,9 @@ from daedalus.deadline import poll
 from daedalus.model.forking import fork_safe_lock
 from daedalus.model.system.system import System
 
-# Of everything that depends on a key a system keeps this many; beyond that the oldest goes.
-MOST_KEPT = 64
+# Of everything that depends on a key a system keeps this many; beyond that the oldest goes. Of what depends on values
+# of parameters or on a span, which differ from run to run, few are asked for again.
+MOST_KEPT, KEPT_BY_VALUES = 64, 16
 # Who waits for another thread looks at the time of its own call every so many seconds.
 PATIENCE = 0.5
 

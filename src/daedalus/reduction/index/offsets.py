@@ -85,9 +85,18 @@ def _mixed(unknowns: list[Unknown], d: np.ndarray) -> list[int]:
 
 
 def solved_equations(
-    book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown], floors: np.ndarray
+    book: Model,
+    residual: ca.SX,
+    s: Signature,
+    unknowns: list[Unknown],
+    floors: np.ndarray,
+    slopes: ca.SX | None = None,
 ) -> SolvedDerivatives:
-    """The equations to be differentiated that say x_j^(σ) = φ; no φ contains the left side of another one."""
+    """The equations to be differentiated that say x_j^(σ) = φ; no φ contains the left side of another one.
+
+    slopes: the system Jacobian ∂f_i/∂x_j^(σ_ij), σ_ij = d_j - c_i, where it is known: one derivative for each equation
+        costs more.
+    """
     place = {u: j for j, u in enumerate(unknowns)}
     flow = SolvedDerivatives({}, {}, {})
     # What stands in the values taken so far: unknown -> highest order.
@@ -103,7 +112,8 @@ def solved_equations(
             blocked = j in flow.row or inside.get(j, -1) >= order
             if blocked or any(own >= flow.order.get(k, np.inf) for k, own in found.items()):
                 continue
-            value = solved_for(book, rows[i], unknowns[j], order, steps)
+            slope = None if slopes is None else slopes[i, j]
+            value = solved_for(book, rows[i], unknowns[j], order, steps, slope)
             if value is None:
                 continue
             flow.row[j], flow.order[j], flow.value[j] = i, order, value
@@ -123,13 +133,15 @@ def _orders_in(book: Model, expression: ca.SX, place: Mapping[Unknown, int]) -> 
     return found
 
 
-def solved_for(book: Model, row: ca.SX, unknown: Unknown, order: int, steps: bool = True) -> ca.SX | None:
+def solved_for(
+    book: Model, row: ca.SX, unknown: Unknown, order: int, steps: bool = True, slope: ca.SX | None = None
+) -> ca.SX | None:
     """The equation solved for a derivative, where it is linear in it with a coefficient free of unknowns and inputs.
 
-    steps: whether a step may stand in the equation.
+    steps: whether a step may stand in the equation. slope: its derivative by that, where it is known.
     """
     symbol = book.written.derivative_scalar(*unknown, order)
-    slope = ca.jacobian(row, symbol)
+    slope = ca.jacobian(row, symbol) if slope is None else slope
     inside = {book.written.known[symbol_key(s)][0] for s in ca.symvar(slope)}
     if any(n == "t" or book.written.variables[n].kind != "parameter" for n in inside) or not is_linear(
         row, symbol, slope, steps

@@ -104,12 +104,10 @@ def deep_values(
     """
     switches, beside = switches_of(plant.system) if plant.is_implicit else None, 2 * same_instant(*ends)
     if switches is None:
-        found = reduced_rates(plant)
-        return (
-            None
-            if found is None
-            else DeepValues(found, plant.row_parts["z"], drive, parameters, beside=beside if drive.tables else 0.0)
-        )
+        found, may_jump = reduced_rates(plant), bool(drive.tables) or drive.delayed is not None
+        if found is None:
+            return None
+        return DeepValues(found, plant.row_parts["z"], drive, parameters, beside=beside if may_jump else 0.0)
     twin, known, _ = switched_plant(plant)
     if known is None or (switches.count and (modes is None or modes.conditions != switches.conditions)):
         return None

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from daedalus.algebra.batches import batches
+from daedalus.deadline import poll
 from daedalus.simulation.between.deep_values import DeepValues
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.plant.plant import Plant
@@ -26,8 +28,6 @@ from daedalus.simulation.plant.plant import Plant
 CONVERGES = 0.5
 # Points in a step, where its polynomial has no higher degree.
 FEWEST_POINTS = 4
-# So many numbers at once.
-ROOM = 2_000_000
 
 
 def mended_states(plant: Plant, deep: DeepValues | None, dense: Dense) -> Dense:
@@ -54,6 +54,7 @@ def mended_states(plant: Plant, deep: DeepValues | None, dense: Dense) -> Dense:
     own, rates = plant.system.sizes["x"], plant.row_parts["xdot"].start
     rated = np.flatnonzero(states < own)
     for some in _parts(np.flatnonzero(starts != ends), points * found.shape[2]):
+        poll("values between steps")
         begins, lengths = starts[some], ends[some] - starts[some]
         part = (np.polynomial.legendre.leggauss(points)[0] + 1) / 2
         times = (begins[:, None] + lengths[:, None] * part).ravel()
@@ -110,9 +111,8 @@ class Mending:
 
 
 def _parts(places: np.ndarray, each: int) -> Iterator[np.ndarray]:
-    """Some places after the other, as many as there is room for."""
-    count = max(ROOM // each, 1)
-    return (places[k : k + count] for k in range(0, len(places), count))
+    """Some places after the other, as many as make a batch."""
+    return (places[batch] for batch in batches(len(places), each))
 
 
 def _mended(

@@ -51,7 +51,7 @@ def reduced_rates(plant: Plant) -> ReducedRates | None:
     >>> [type(reduced_rates(plant)).__name__ for plant in plants]
     ['RatesByFormulas', 'RatesByNewton', 'NoneType']
     """
-    if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.choices or plant.system.delayed:
+    if not isinstance(plant, ImplicitPlant) or plant.index.largest < 2 or plant.system.choices:
         return None
     return once(plant.system, _found, By(plant.index), By(plant))
 

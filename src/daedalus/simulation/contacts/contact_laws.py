@@ -12,6 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN
 from daedalus.compilation import compile_function
 from daedalus.errors import SolverError
 from daedalus.model.system.once import once
@@ -131,11 +132,20 @@ class ContactLaws:
         unit = np.zeros((len(matrix), len(self.rows)))
         unit[self.rows, np.arange(len(self.rows))] = 1.0
         moved = solved(matrix, unit)
-        return UnitImpulses(moved[:n], slope @ moved)
+        rates = slope @ moved
+        # At a dead centre a force moves what it acts on by rounding alone.
+        nothing = np.abs(rates) <= KNOWN * (np.abs(slope) @ np.abs(moved))
+        return UnitImpulses(moved[:n], np.where(nothing, 0.0, rates))
 
     def many_levels(self, t: np.ndarray, *arguments: np.ndarray) -> np.ndarray:
         """The limits of frictions, or restitutions, at many times: one row each, from x', x, z, u and p."""
         return np.asarray(self._values.evaluate_many(t[:, None], *arguments)[2])
+
+    def many_rates(self, t: np.ndarray, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The speeds of frictions, or rates of gaps, which follow from states alone, at many times: one row each."""
+        sizes = self.system.sizes
+        rest = np.zeros((len(t), sizes["x"])), x, np.zeros((len(t), sizes["z"]))
+        return np.asarray(self._values.evaluate_many(t[:, None], *rest, u, p)[0])
 
     def _arguments(self, place: ContactPlace, y: np.ndarray) -> list[np.ndarray]:
         n = self.system.sizes["x"]

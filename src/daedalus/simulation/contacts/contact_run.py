@@ -20,7 +20,7 @@ from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactPlace,
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 from daedalus.simulation.contacts.settling import Settled, settled
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.plant.solvable import solvable
+from daedalus.simulation.plant.solvable import of_index_1, solvable
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.switching.agenda import order_of
 
@@ -135,7 +135,10 @@ def _of_index_1(plant: Plant) -> System:
         return plant.system
     found = solvable(plant.system)
     if isinstance(found, NoForm):
-        raise found.error
+        # Levels such as |force of a constraint| leave no formulas; the laws are solved by Newton's method.
+        refused, found = found.error, of_index_1(plant.system)
+        if variable_index(found).largest > 1:
+            raise refused
     if not set(found.labels["x"]) <= set(plant.system.labels["x"]):
         raise DaedalusError("The reduction has other states.", ["contacts need those of the run"])
     return found

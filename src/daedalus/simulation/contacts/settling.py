@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus._core import shared_numbers
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import CENTRAL, SINGULAR
 from daedalus.deadline import poll
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
@@ -40,8 +40,7 @@ def settled(
     """
     modes = laws.modes_of(place)
     motion = laws.motion(place, modes)
-    response = laws.response(place, motion.y)
-    _check_signs(laws, response)
+    response = _with_signs(laws, place, motion, laws.response(place, motion.y))
     rest = _rest(place)
     waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
     closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
@@ -73,10 +72,27 @@ def acting(laws: ContactLaws, place: ContactPlace) -> np.ndarray:
     return np.asarray(closing | (laws.is_friction & (modes != 0) & (np.abs(motion.rate) <= rest)))
 
 
-def _check_signs(laws: ContactLaws, response: UnitImpulses) -> None:
-    """Refuse forces that enter the equations with the other sign: a friction would drive what it is to brake."""
+def _with_signs(laws: ContactLaws, place: ContactPlace, motion: ContactMotion, response: UnitImpulses) -> UnitImpulses:
+    """What unit forces do, with zero where a force moves what it acts on by rounding alone, as at a dead centre.
+
+    Forces that enter the equations with the other sign are refused: a friction would drive what it is to brake.
+    """
     own = np.diag(response.rates)
-    wrong = np.flatnonzero(own < 0)
+    _check_signs(laws, own, np.flatnonzero((own < 0) & ~laws.is_friction))
+    negative = own < 0
+    if not negative.any():
+        return response
+    sizes = np.maximum(np.abs(place.x), laws.system.nominal["x"])
+    sides = [place._replace(x=place.x + sign * CENTRAL * sizes) for sign in (-1.0, 1.0)]
+    beside = [np.diag(laws.response(side, laws.motion(side, laws.modes_of(place)).y).rates) for side in sides]
+    _check_signs(laws, own, np.flatnonzero(negative & (np.array(beside) < 0).all(axis=0)))
+    rates = response.rates.copy()
+    rates[negative, negative] = 0.0
+    return response._replace(rates=rates)
+
+
+def _check_signs(laws: ContactLaws, own: np.ndarray, wrong: np.ndarray) -> None:
+    """Refuse the contacts that act the wrong way round, if there are any; own: what a force of 1 does to its rate."""
     if not len(wrong):
         return
     names = tuple(laws.names[k] for k in wrong)

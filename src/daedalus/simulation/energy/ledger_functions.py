@@ -22,7 +22,7 @@ from daedalus.model.system.plain_record import PlainRecord
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.simulation.plant.plant import Plant
-from daedalus.simulation.sliding.sliding_system import Sliding, resting_system, sliding_system
+from daedalus.simulation.sliding.sliding_system import Sliding, staying
 
 # The name of the ledger among outputs that are blended.
 LEDGER = "entries of the ledger"
@@ -203,8 +203,7 @@ def _blended(system: System, sliding: Sliding) -> LedgerFunctions | None:
         return None
     counted = {**sliding.outside.outputs, LEDGER: _amounts(sliding.outside, outside)}
     with_ledger_output = sliding.outside.changed(outputs=counted)
-    made = (resting_system if sliding.rests else sliding_system)(with_ledger_output, sliding.which)
-    assert made is not None
+    made = staying(with_ledger_output, sliding.which, sliding.stay, sliding.off)
     places = [(letter, k) for letter in ARGUMENTS for k in range(made.symbol(letter).numel())]
     symbols = [made.symbol(letter)[k] for letter, k in places]
     rows = made.outputs[LEDGER]

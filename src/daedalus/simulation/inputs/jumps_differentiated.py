@@ -18,7 +18,7 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SolverError
 from daedalus.model.expressions import elements
 from daedalus.model.names import times_text
-from daedalus.model.system.once import once
+from daedalus.model.system.once import KEPT_BY_VALUES, once
 from daedalus.model.system.system import System
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.switching.condition_times import condition_times
@@ -27,7 +27,6 @@ from daedalus.simulation.switching.condition_times import condition_times
 DRAWS = 2
 # Times at which conditions change that are looked at; a periodic one repeats itself.
 MOST_TIMES = 200
-MOST_KEPT = 16
 
 
 def jumps_differentiated(system: System, span: tuple[float, float]) -> str | None:
@@ -46,7 +45,7 @@ def jumps_differentiated(system: System, span: tuple[float, float]) -> str | Non
     >>> jumps_differentiated(driven(lambda t: ca.fmax(t - 1, 0)), (0, 2)) is None
     True
     """
-    return once(system, _found, span, most=MOST_KEPT)
+    return once(system, _found, span, most=KEPT_BY_VALUES)
 
 
 def _found(system: System, span: tuple[float, float]) -> str | None:

@@ -18,8 +18,8 @@ from daedalus.model.names import did_you_mean, shape_text, split_index
 from daedalus.model.plain_numbers import plain_result, result_at
 from daedalus.model.signals import Signal, SignalInUnits, signal
 from daedalus.model.system.closed_loop import MOST_LOOPS, closed_loop, opened
+from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.once import By, once
-from daedalus.model.system.place import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, write_plain, wrong_kind
 from daedalus.simulation.inputs.delayed_inputs import DelayedInputs

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.newton_steps import full_newton
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -101,27 +102,29 @@ class ImplicitStepper:
     def _solved(
         self, t: float, u: np.ndarray, known: np.ndarray, gamma: float, slope: np.ndarray, z: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        n, last, residual = len(known), np.inf, self.plant.functions[0].core
-        # A loop of its own: one matrix serves many steps, and the work of the method is counted.
-        for _ in range(MOST_ITERATIONS):
+        n, residual, sizes = len(known), self.plant.functions[0].core, [np.inf]
+
+        def correction(row: np.ndarray) -> np.ndarray | None:
+            slope, z = row[:n], row[n:]
             x = known + gamma * slope
             self.counts.rhs += 1
             self.counts.newton += 1
             defect = np.array(residual(np.array([t]), slope, x, z, u, self.p)[0])
-            if self._factor is None:
+            # One matrix serves many steps, until corrections no longer shrink.
+            if self._factor is None or (len(sizes) > 2 and sizes[-1] > SHRINKS * sizes[-2]):
                 self._factor = self._factored(t, slope, x, z, u, gamma)
             step = self._factor(defect)
             # In the size of x: slopes of fast parts are large.
-            size = max(_ratio(gamma * step[:n], x), _ratio(step[n:], z))
-            if not np.isfinite(size):
-                raise NotSolved
-            slope, z = slope - step[:n], z - step[n:]
-            if size < SMALL:
-                return slope, z
-            if size > SHRINKS * last:
-                self._factor = None
-            last = size
-        raise NotSolved
+            sizes.append(max(_ratio(gamma * step[:n], x), _ratio(step[n:], z)))
+            return -step if np.isfinite(sizes[-1]) else None
+
+        def length(step: np.ndarray, row: np.ndarray) -> float:
+            return sizes[-1]
+
+        done = full_newton(correction, np.concatenate([slope, z]), length, most=MOST_ITERATIONS, tolerance=SMALL)
+        if not done.converged:
+            raise NotSolved
+        return done.values[:n], done.values[n:]
 
     def _factored(self, t: float, slope: np.ndarray, x: np.ndarray, z: np.ndarray, u: np.ndarray, gamma: float) -> Any:
         from scipy.sparse import csc_matrix, hstack

@@ -1,4 +1,4 @@
-"""Noise as a polynomial in each step, with the increment and the integral of its path: order 1.5 where it is added.
+"""Noise as a polynomial in each step, with the increment and integral of its path: order 1.5 for noise that is added.
 
 Over a step of length h, noise of intensity q is replaced by
 
@@ -14,6 +14,10 @@ noises stay independent.
 
 The integral ΔZ comes from n nodes of the same path inside a step. What lies between them changes it by h √(h / 12) / n,
 which with n ≥ 3 √(span / h) is of the order 1.5 as well.
+
+Noise that enters x' by factors g(x, t) is treated alike where no noise changes them, (∂g/∂x) g = 0: forces move
+velocities by factors that depend on positions. Terms of the expansion up to order 1.5 that are not zero then are those
+of ΔW, of ΔZ and of the mean of the squared path.
 """
 
 from __future__ import annotations
@@ -23,12 +27,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedalus.errors import InputError
+from daedalus.algebra.batches import batches
 from daedalus.model.names import element_label
-from daedalus.model.system.once import once
-from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-from daedalus.simulation.noise.ito_drift import moves_alike
 from daedalus.simulation.noise.noise_signals import MOST_VALUES, SAMPLED, NoisePath, cells, noise_paths
 from daedalus.simulation.noise.wiener_path import increments, normals
 
@@ -36,14 +37,7 @@ from daedalus.simulation.noise.wiener_path import increments, normals
 SIGNS = 2 * SAMPLED
 # Nodes inside a step: so many times the root of the number of steps, and at least so many. The error of a linear model
 # is that of noise held over parts as long: a hundredth of that of noise held over steps, and less with more of them.
-FACTOR, FEWEST = 3.0, 100.0
-# So many numbers are drawn at once.
-BLOCK = 2**20
-
-
-def is_additive(system: System) -> bool:
-    """Whether all white noise enters x' by factors that do not depend on the states."""
-    return once(system, moves_alike)
+FACTOR, FEWEST = 3.0, 100
 
 
 def curved_paths(noises: Sequence[Variable], t0: float, t1: float, step: float, seed: int) -> dict[str, NoisePath]:
@@ -80,18 +74,13 @@ def _polynomials(variable: Variable, k: int, h: float, span: tuple[int, int], se
 def _joint_increments(label: str, h: float, first: int, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """ΔW and ΔZ = ∫(W − W(begin)) dt over the steps first, first + 1, … by n nodes in each."""
     n = 10 ** math.ceil(math.log10(max(FACTOR * math.sqrt(count), FEWEST)))
-    if count * n > MOST_VALUES:
-        raise InputError(
-            f"The noise {label} would take {count * n:.2g} values.",
-            f"its path is integrated by {n} values in each of {count} steps",
-            because=f"a run holds at most {MOST_VALUES} of them.",
-            remedy="a step=, over which the noise is held, or a shorter span",
-        )
+    while n > FEWEST and count * n > MOST_VALUES:
+        n //= 10
     # W behind a part, as far as its middle: each part counts as long as it is passed.
     weights = (np.arange(n, 0, -1) - 0.5) / n
     whole, integral = np.empty(count), np.empty(count)
-    for begin in range(0, count, max(BLOCK // n, 1)):
-        block = min(max(BLOCK // n, 1), count - begin)
-        parts = increments([seed], label, h / n, (first + begin) * n, block * n).reshape(block, n)
-        whole[begin : begin + block], integral[begin : begin + block] = parts.sum(axis=1), h * (parts @ weights)
+    for batch in batches(count, n):
+        size = batch.stop - batch.start
+        parts = increments([seed], label, h / n, (first + batch.start) * n, size * n).reshape(size, n)
+        whole[batch], integral[batch] = parts.sum(axis=1), h * (parts @ weights)
     return whole, integral

@@ -54,7 +54,7 @@ def _with_drift(system: System) -> System:
     if not positions:
         return system
     drift = _Drift(system, positions, densities)
-    if _is_zero(system, drift):
+    if noise_leaves_noise(system) or _is_zero(system, drift):
         return system
     xdot, shift = system.symbol("xdot"), drift.expression()
     if ca.depends_on(shift, xdot):
@@ -159,7 +159,7 @@ def noises_commute(system: System) -> bool:
 def _commute(system: System) -> bool:
     white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
     positions = [k for v in white for k in system.place(v.name).positions.tolist()]
-    if len(positions) < 2:
+    if len(positions) < 2 or noise_leaves_noise(system):
         return True
     if _is_singular(system):
         system = reduce(system).freeze()
@@ -170,19 +170,52 @@ def _commute(system: System) -> bool:
     return all(drift.is_nothing(*bracket) for point in _points(system) for bracket in drift.brackets(point))
 
 
-def moves_alike(system: System) -> bool:
-    """Whether the white noises of a system move x' by the same wherever the states are; False where this is not known.
+def noise_leaves_noise(system: System) -> bool:
+    """Whether no white noise changes what another one or itself moves; False where this is not known.
 
-    They do where (∂g/∂x) d vanishes along a direction d of all states, looked at where the drift is.
+    For noises that enter x' by g and h it is (∂g/∂x) h = 0, looked at where the drift is: noise that is added, and
+    forces, which move velocities by factors that depend on positions and time.
     """
+    return once(system, _leaves_noise)
+
+
+def _leaves_noise(system: System) -> bool:
     white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
     positions = [k for v in white for k in system.place(v.name).positions.tolist()]
-    if not positions or _is_singular(system):
+    if not positions:
         return False
+    if _is_singular(system):
+        system = reduce(system).freeze()
+        return not _is_singular(system) and noise_leaves_noise(system)
     drift = _Drift(system, positions, [1.0] * len(positions))
-    directions = system.nominal["x"] * np.cos(np.arange(1.0, system.sizes["x"] + 1))
-    changes = [drift.changes(point, directions) for point in _points(system)]
-    return all(drift.is_nothing(*pair) for pair in changes)
+    return all(drift.is_nothing(*drift.left(point)) for point in _points(system))
+
+
+def events_of_noise(system: System) -> tuple[str, ...]:
+    """The events whose guards noise moves directly: a path passes them, and comes back, many times within any step."""
+    return once(system, _events_of_noise)
+
+
+def _events_of_noise(system: System) -> tuple[str, ...]:
+    white = [v for v in system.noises if v.noise is not None and v.noise.is_white]
+    positions = [k for v in white for k in system.place(v.name).positions.tolist()]
+    watched = [k for k, event in enumerate(system.events) if not event.is_clock]
+    if not positions or not watched:
+        return ()
+    if _is_singular(system):
+        reduced = reduce(system).freeze()
+        return () if _is_singular(reduced) else events_of_noise(reduced)
+    drift, guards = _Drift(system, positions, [1.0] * len(positions)), system.guards[watched]
+    slopes = ca.Function("slopes", drift.arguments, [ca.jacobian(guards, system.symbol("x"))])
+    moved = np.zeros(len(watched), dtype=bool)
+    for point in _points(system):
+        pushed = drift._pushed(point)
+        if pushed is not None:
+            by_x = slopes.call(point)[0].full()
+            moved |= np.any(
+                np.abs(by_x @ pushed[0].T) > NOTHING * (np.abs(by_x) @ system.nominal["x"])[:, None], axis=1
+            )
+    return tuple(system.events[k].name for k, is_moved in zip(watched, moved) if is_moved)
 
 
 def _points(system: System) -> list[list[Any]]:
@@ -246,13 +279,13 @@ class _Drift:
 
     def at(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         """The drift at a point, and what the noises move; solved with numbers."""
-        pushed = self._pushed(point)
-        if pushed is None:
-            return np.full(self.count, np.nan), np.zeros(self.count)
-        pushes, changes = pushed
         weights = np.array(self.densities)
-        own = changes[np.arange(len(weights)), np.arange(len(weights))]
-        return 0.5 * weights @ own, weights @ np.abs(pushes)
+        try:
+            moves = self._moves(point)
+            own = [self._changed(point, moves, k, push[: self.count]) for k, push in enumerate(moves)]
+        except np.linalg.LinAlgError:
+            return np.full(self.count, np.nan), np.zeros(self.count)
+        return 0.5 * weights @ np.array(own), weights @ np.abs(moves[:, : self.count])
 
     @cached_property
     def _curved(self) -> ca.Function:
@@ -284,29 +317,41 @@ class _Drift:
         pairs = itertools.combinations(range(len(pushes)), 2)
         return [(changes[i, j] - changes[j, i], np.abs(pushes[i]) + np.abs(pushes[j])) for i, j in pairs]
 
-    def changes(self, point: list[Any], direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How what the noises move changes along a direction of the states, and what they move, each summed up."""
-        by_y, by_x, by_w = (matrix.full() for matrix in self._first.call(point))
+    def left(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """How what noises move changes along what all move in some shares, and what they move, each summed up."""
         try:
-            moves = -np.linalg.solve(by_y, by_w).T
-            dy = -np.linalg.solve(by_y, by_x @ direction)
-            found = [self._second.call([*point, own, direction, dy])[0].full()[:, k] for k, own in enumerate(moves)]
-            changed = np.abs(np.linalg.solve(by_y, np.array(found).T)).sum(axis=1)
+            moves = self._moves(point)
+            along = np.cos(np.arange(1.0, len(moves) + 1)) @ moves[:, : self.count]
+            changes = np.array([self._changed(point, moves, k, along) for k in range(len(moves))])
         except np.linalg.LinAlgError:
             return np.full(self.count, np.nan), np.zeros(self.count)
-        return changed[: self.count], np.abs(moves).sum(axis=0)[: self.count]
+        return np.abs(changes).sum(axis=0), np.abs(moves[:, : self.count]).sum(axis=0)
+
+    def pushes(self, point: list[Any]) -> np.ndarray | None:
+        """How the noises move the states, one row each; None where nothing determines it."""
+        try:
+            return self._moves(point)[:, : self.count]
+        except np.linalg.LinAlgError:
+            return None
+
+    def _moves(self, point: list[Any]) -> np.ndarray:
+        """What every noise moves, one row each."""
+        by_y, _, by_w = (matrix.full() for matrix in self._first.call(point))
+        return np.asarray(-np.linalg.solve(by_y, by_w).T)
+
+    def _changed(self, point: list[Any], moves: np.ndarray, noise: int, dx: np.ndarray) -> np.ndarray:
+        """How what a noise moves changes along a direction of the states."""
+        by_y, by_x, _ = (matrix.full() for matrix in self._first.call(point))
+        dy = -np.linalg.solve(by_y, by_x @ dx)
+        change = self._second.call([*point, moves[noise], dx, dy])[0].full()[:, noise]
+        return np.asarray(-np.linalg.solve(by_y, change)[: self.count])
 
     def _pushed(self, point: list[Any]) -> tuple[np.ndarray, np.ndarray] | None:
         """What every noise moves, and how it changes along what another one moves; None where nothing determines it."""
-        by_y, by_x, by_w = (matrix.full() for matrix in self._first.call(point))
         try:
-            moves = -np.linalg.solve(by_y, by_w).T
-            changes = np.empty((len(moves), len(moves), self.count))
-            for along, push in enumerate(moves):
-                dy = -np.linalg.solve(by_y, by_x @ push[: self.count])
-                for noise, own in enumerate(moves):
-                    change = self._second.call([*point, own, push[: self.count], dy])[0].full()[:, noise]
-                    changes[noise, along] = -np.linalg.solve(by_y, change)[: self.count]
+            moves = self._moves(point)
+            pushes, places = moves[:, : self.count], range(len(moves))
+            changes = np.array([[self._changed(point, moves, k, along) for along in pushes] for k in places])
         except np.linalg.LinAlgError:
             return None
-        return moves[:, : self.count], changes
+        return pushes, changes

@@ -2,7 +2,7 @@
 
 For noise that is added, and for one source of noise of any kind, the path converges with order one in the step. With
 `step=` that step is taken. Without it, steps become shorter along the same path (1, 0.5, 0.2, 0.1, …) until that no
-longer changes the states; noise that is added then follows polynomials, with order 1.5.
+longer changes the states; noise that is added, and forces, then follow polynomials, with order 1.5.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from daedalus.errors import InputError
 from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
-from daedalus.simulation.noise.curved_noise import curved_paths, is_additive
-from daedalus.simulation.noise.ito_drift import noises_commute, with_ito_drift
+from daedalus.simulation.noise.curved_noise import curved_paths
+from daedalus.simulation.noise.ito_drift import events_of_noise, noise_leaves_noise, noises_commute, with_ito_drift
+from daedalus.simulation.noise.limited_formulas import limited_formulas
 from daedalus.simulation.noise.noise_signals import NoisePath, cells, noise_paths
+from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_of_methods import LongOscillation, NoiseDrawn
 from daedalus.simulation.result.trajectory import Trajectory
@@ -51,7 +53,7 @@ def run_with_noise(
 ) -> Trajectory:
     """The run of a request whose noises are drawn; `run` makes one whose inputs are all given.
 
-    curved: noise that is added may follow polynomials where no step is given.
+    curved: noise that no noise changes may follow polynomials where no step is given.
     """
     own = read_seed(seed)
     checked_numbers(request.rtol, request.limits)
@@ -67,7 +69,8 @@ def run_with_noise(
     if request.method == "auto":
         held = held.with_options(limits=(None, *limits))
     draw = _NoisyRuns(held, noises, own, run, held.model is not request.system, noises_commute(request.system))
-    draw.curved = curved and step is None and is_additive(request.system) and touching_book(request.system) is None
+    if curved and step is None and touching_book(request.system) is None:
+        draw.curved = noise_leaves_noise(request.system)
     if step is not None or not any(_is_white(variable) for variable in noises) or request.t0 == request.t1:
         return draw.told(draw.trajectory(step), step)
     return draw.refined()
@@ -140,13 +143,24 @@ class _NoisyRuns:
         white = tuple(variable.name for variable in self.noises if _is_white(variable))
         sampled = tuple(variable.name for variable in self.noises if not _is_white(variable))
         record = NoiseDrawn(
-            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes, self.curved
-        )
+            white, sampled, self.seed, step if white else None, self.drift, change, wanted, self.commutes, self.curved,
+            events_of_noise(self.request.system),
+        )  # fmt: skip
         first, *rest = whole.pieces
         # Noise leads the phase of what it shakes.
         kept = [one for one in first.outcome.records if not (white and isinstance(one, LongOscillation))]
-        noted = first.remade(first.status, replace(first.outcome, records=(*kept, record)))
-        return joined([noted, *rest]) if rest else noted
+        pieces = [first.remade(first.status, replace(first.outcome, records=(*kept, record))), *rest]
+        pieces[-1] = _with_reason(pieces[-1], self.request.system) if white else pieces[-1]
+        return joined(pieces) if rest else pieces[0]
+
+
+def _with_reason(last: Trajectory, system: System) -> Trajectory:
+    """A run that ended with values that are not finite tells where noise may have led."""
+    fact, remedy = limited_formulas(system) if last.status is Ending.NOT_FINITE else ("", "")
+    if not fact:
+        return last
+    stop = replace(last.outcome.stop, facts=(*last.outcome.stop.facts, fact), remedy=remedy)
+    return last.remade(last.status, replace(last.outcome, stop=stop))
 
 
 def _round_step(most: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from daedalus.errors import InputError
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping
 
 
 def refuse_noise(system: System, verb: str, inputs: Mapping[str, object] | None) -> None:
@@ -26,7 +27,7 @@ def refuse_noise(system: System, verb: str, inputs: Mapping[str, object] | None)
       Because every path of a noise is another one.
       Try: inputs={"w": 0.0} for motion without noise, or dd.sweep(..., seeds=1000) for statistics of paths
     """
-    given = {name.split("[")[0] for name in inputs or {}}
+    given = {name.split("[")[0] for name in check_mapping(inputs, "inputs")}
     noises = [variable.name for variable in system.noises if variable.name not in given]
     if noises:
         zeros = ", ".join(f'"{name}": 0.0' for name in noises)

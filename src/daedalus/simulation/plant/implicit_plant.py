@@ -67,7 +67,7 @@ class ImplicitPlant(Plant):
     def deep_by_index(self) -> np.ndarray:
         """The same, also where a run has to tell in which mode they follow from the states."""
         deep, system = np.zeros(self.width, dtype=bool), self.system
-        if self.index.largest < 2 or system.choices or system.delayed:
+        if self.index.largest < 2 or system.choices:
             return deep
         index, n = np.asarray(self.index.index), system.sizes["x"]
         deep[self.row_parts["z"]] = index[n:] > 1

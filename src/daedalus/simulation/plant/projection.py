@@ -7,6 +7,9 @@ reach rounding (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 import casadi as ca
 import numpy as np
 
@@ -90,7 +93,7 @@ def _solved_in_groups(
     weighted: ca.SX, normal: ca.SX, right: ca.SX, largest: int = SYMBOLIC_SOLVE
 ) -> tuple[ca.SX, ca.SX]:
     """W Jᵀ m and m = (J W Jᵀ)⁻¹ c."""
-    total, multipliers = ca.SX.zeros(weighted.size1(), right.size2()), ca.SX.zeros(*right.shape)
+    steps, multipliers = [ca.SX(weighted.size1(), right.size2())], ca.SX.zeros(*right.shape)
     for rows in _groups(normal.sparsity()):
         if len(rows) > largest:
             raise SolverError(
@@ -100,8 +103,11 @@ def _solved_in_groups(
                 remedy="fewer bodies in one mechanism",
             )
         multipliers[rows, :] = _solved(normal[rows, rows], right[rows, :])
-        total += ca.mtimes(weighted[:, rows], multipliers[rows, :])
-    return ca.densify(total), multipliers
+        steps.append(ca.mtimes(weighted[:, rows], multipliers[rows, :]))
+    # Groups move states of their own: added in pairs, their sum costs no square of their number.
+    while len(steps) > 1:
+        steps = [reduce(add, steps[k : k + 2]) for k in range(0, len(steps), 2)]
+    return ca.densify(steps[0]), multipliers
 
 
 def normal_inverse(jacobian: ca.SX, weights: ca.SX) -> ca.SX:

@@ -179,6 +179,7 @@ class Obstacle(StrEnum):
     STANDSTILL = "no step"
     REFUSED_RESET = "a reset that is refused"
     CONTACTS = "contacts that are not determined"
+    INFINITE_SLOPES = "infinite slopes"
 
 
 @dataclass(frozen=True)

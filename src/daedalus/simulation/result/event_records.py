@@ -15,8 +15,19 @@ import numpy as np
 from daedalus.model.system.system import System
 from daedalus.model.variables import Contact
 
-# (index of the event, time, row before, row after), the discrete variables behind each row
-Told = tuple[int, float, np.ndarray, np.ndarray]
+
+class FiredEvent(NamedTuple):
+    """An event as a run recorded it, with discrete variables behind the rows.
+
+    event: its place in the system. round: of its instant. All that happens in one round reads the values before it:
+    clocks behind others come in later rounds, and so do events that earlier rounds bring about.
+    """
+
+    event: int
+    time: float
+    before: np.ndarray
+    after: np.ndarray
+    round: int = 0
 
 
 class TransitionKind(StrEnum):
@@ -58,46 +69,46 @@ class ContactChange(NamedTuple):
     after: np.ndarray
 
 
-def named_events(system: System, events: Iterable[Told]) -> Iterator[tuple[str, Told]]:
+def named_events(system: System, events: Iterable[FiredEvent]) -> Iterator[tuple[str, FiredEvent]]:
     """The events with their names, and with every contact that changed its mode at the same moment.
 
     A contact may hold or let go at what another event does: that moment has an event for it too.
     """
     contacts = _modes(system)
-    for _, moment in groupby(events, key=lambda e: (e[1], e[2].tobytes(), e[3].tobytes())):
+    for _, moment in groupby(events, key=lambda e: (e.time, e.before.tobytes(), e.after.tobytes())):
         together = list(moment)
         if contacts:
             yield from _with_contacts(system, contacts, together)
         else:
-            yield from ((system.events[told[0]].name, told) for told in together)
+            yield from ((system.events[fired.event].name, fired) for fired in together)
 
 
 def _modes(system: System) -> dict[int, tuple[Contact, int]]:
     """The contacts by the places of their events, with the place of each mode from the end of a row."""
-    found = {}
+    contacts = {}
     for k, event in enumerate(system.events):
         if event.manner.contact is not None:
-            place = int(system.place(f"{event.manner.contact.name}.mode").positions[0])
-            found[k] = (event.manner.contact, place - system.sizes["p"])
-    return found
+            position = int(system.place(f"{event.manner.contact.name}.mode").positions[0])
+            contacts[k] = (event.manner.contact, position - system.sizes["p"])
+    return contacts
 
 
 def _with_contacts(
-    system: System, contacts: dict[int, tuple[Contact, int]], together: list[Told]
-) -> list[tuple[str, Told]]:
+    system: System, contacts: dict[int, tuple[Contact, int]], together: list[FiredEvent]
+) -> list[tuple[str, FiredEvent]]:
     """The events of one moment by name, those of contacts that changed with them before the last one."""
-    _, t, before, after = together[0]
-    fired = {k for k, *_ in together}
-    changed: list[tuple[str, Told]] = [
-        (contact.happening(before[place], after[place]), (k, t, before, after))
-        for k, (contact, place) in contacts.items()
-        if k not in fired and before[place] != after[place]
+    last = together[-1]
+    acted = {fired.event for fired in together}
+    changed = [
+        (contact.happening(last.before[mode], last.after[mode]), last._replace(event=k))
+        for k, (contact, mode) in contacts.items()
+        if k not in acted and last.before[mode] != last.after[mode]
     ]
-    own = []
-    for told in together:
-        name = system.events[told[0]].name
-        if told[0] in contacts:
-            contact, place = contacts[told[0]]
-            name = contact.happening(before[place], after[place])
-        own.append((name, told))
-    return [*own[:-1], *changed, own[-1]]
+    named = []
+    for fired in together:
+        name = system.events[fired.event].name
+        if fired.event in contacts:
+            contact, mode = contacts[fired.event]
+            name = contact.happening(fired.before[mode], fired.after[mode])
+        named.append((name, fired))
+    return [*named[:-1], *changed, named[-1]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from daedalus.simulation.result.ending import Stop
-from daedalus.simulation.result.event_records import ContactChange, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TurnedCondition
 from daedalus.simulation.result.records import Record
 
 COUNTED = 3  # numbers that the core counts of a step
@@ -45,8 +45,7 @@ class Outcome:
     method: str
     work: Work
     records: tuple[Record, ...] = ()
-    # (index of the event, time, x before, x after)
-    events: tuple[tuple[int, float, np.ndarray, np.ndarray], ...] = ()
+    events: tuple[FiredEvent, ...] = ()
     contacts: tuple[ContactChange, ...] = ()  # between bodies
     turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.errors import InputError
 from daedalus.model.signals import KINDS, Signal
 from daedalus.model.switching.schedule import SAME_TIME
@@ -19,7 +20,7 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.event_records import ContactChange, TransitionKind, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TransitionKind, TurnedCondition
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.outcome import COUNTED, Outcome, Work
@@ -27,6 +28,8 @@ from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_as_data import from_data
 from daedalus.simulation.result.trajectory import Trajectory
 
+# Of an instant, behind those of its clocks.
+MOST_ROUNDS = int(shared_numbers["most_rounds"])
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
@@ -213,16 +216,15 @@ def _rebuilt_tables(told: PlainRecord, arrays: SavedArrays, inputs: int) -> tupl
     return tuple(tables)
 
 
-def _rebuilt_events(
-    told: PlainRecord, arrays: SavedArrays, known: int, width: int
-) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
+def _rebuilt_events(told: PlainRecord, arrays: SavedArrays, known: int, width: int) -> tuple[FiredEvent, ...]:
     events = []
     for k, entry in enumerate(told.items("events")):
         place = f"{told.place}.events[{k}]"
-        index, t = checked_list(entry, place, 2)
+        index, t, number = checked_list(entry, place, 3)
         before, after = arrays.get(f"event_{k}", 2, width)
         time = PlainRecord({"time": t}, place).number("time")
-        events.append((checked_integer(index, place, 0, known), time, before, after))
+        event = checked_integer(index, place, 0, known)
+        events.append(FiredEvent(event, time, before, after, checked_integer(number, place, 0, known + MOST_ROUNDS)))
     return tuple(events)
 
 

@@ -198,7 +198,9 @@ class RecordedRun(Samples):
 
     def first_events(self, count: int) -> list[EventRecord]:
         """The first events of the run, as many as the core reported."""
-        return [self._event(name, *told[1:]) for name, told in named_events(self.system, self.outcome.events[:count])]
+        return [
+            self._event(name, *event[1:4]) for name, event in named_events(self.system, self.outcome.events[:count])
+        ]
 
     def _event(self, name: str, t: float, before: np.ndarray, after: np.ndarray) -> EventRecord:
         return EventRecord(name, t, self._at_event(t, before, True), self._at_event(t, after, False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from daedalus.model.names import listed
@@ -35,13 +35,15 @@ class MethodAsked(MethodChoice):
 
 @dataclass(frozen=True)
 class LinearSystems(Record):
-    """How the linear systems of implicit steps were solved: dense, sparse or by iteration (krylov).
+    """How the linear systems of implicit steps were solved: dense, sparse, banded or by iteration (krylov).
 
     fill: nonzeros of L and U. operations: multiplications with subtraction of one factorisation. orderings: how often
-    pivots were chosen. gave_up: iterations did not converge, and factors took over.
+    pivots were chosen. gave_up: iterations did not converge, and factors took over. band: entries in a row of a band.
 
     >>> str(LinearSystems("sparse", 68560, 2605152, 1))
     'linear systems: sparse, 68560 nonzeros in L and U, 2.6e+06 operations each'
+    >>> str(LinearSystems("banded", 3000, 2000, 1, band=3))
+    'linear systems: banded, 3 wide, 3000 nonzeros in L and U, 2e+03 operations each'
     >>> str(LinearSystems("krylov", 5000, 0, 0, 321))
     'linear systems: 321 iterations of GMRES with ILU(0), 5000 nonzeros'
     """
@@ -52,6 +54,7 @@ class LinearSystems(Record):
     orderings: int
     iterations: int = 0
     gave_up: bool = False
+    band: int = 0
     preconditioner: str = "ILU(0)"
 
     @property
@@ -59,7 +62,8 @@ class LinearSystems(Record):
         """The same without the subject."""
         if self.form == "krylov":
             return f"{self.iterations} iterations of GMRES with {self.preconditioner}, {self.fill} nonzeros"
-        each = f"{self.form}, {self.fill} nonzeros in L and U, {self.operations:.2g} operations each"
+        form = f"{self.form}, {self.band} wide" if self.band else self.form
+        each = f"{form}, {self.fill} nonzeros in L and U, {self.operations:.2g} operations each"
         if self.orderings > 1:
             each += f", pivots chosen {self.orderings} times"
         if self.gave_up:
@@ -322,6 +326,17 @@ class SizesOfParts(Record):
         )
 
 
+def seen_late(events: Sequence[str]) -> str:
+    """That events are located on a smoother path than that of the noise.
+
+    >>> print(seen_late(("hit",)))  # doctest: +NORMALIZE_WHITESPACE
+    noise moves the guard of hit, which the path may pass unseen within a step: times are late by a share of the root of
+    the step
+    """
+    unseen = f"noise moves the guard of {listed(events, 4)}, which the path may pass unseen within a step"
+    return f"{unseen}: times are late by a share of the root of the step"
+
+
 @dataclass(frozen=True)
 class NoiseDrawn(Record):
     """The noise of a run: its seed, the step that white noise is held over, and what shortening to that step changed.
@@ -342,6 +357,7 @@ class NoiseDrawn(Record):
     wanted: float | None = None
     commutes: bool = True
     curved: bool = False
+    late: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         names = (*self.white, *self.sampled)
@@ -355,6 +371,8 @@ class NoiseDrawn(Record):
             told += "; Itô's drift is added"
         if not self.commutes:
             told += "; the order of pushes of different noises matters, so the error falls with the root of the step"
+        if self.late:
+            told += f"; {seen_late(self.late)}"
         if self.change is not None and self.wanted is not None:
             told += f"; shortening the step to this one changed the states by {self.change:.2g} of their sizes"
             if not self.change <= self.wanted:

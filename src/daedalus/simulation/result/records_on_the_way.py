@@ -105,19 +105,25 @@ class JumpNotLocated(Record):
 
 @dataclass(frozen=True)
 class SlidesAlong(Record):
-    """From a time on a run slides along a condition that both branches lead back to, or rests there.
+    """From a time on a run slides along a condition that both branches lead back to, rests or stays there.
 
     >>> str(SlidesAlong(0.5, "x > 0"))
     'from t = 0.5 on it slides along x > 0: both branches lead back to it'
     >>> str(SlidesAlong(0.5, "h > 0", True))
     'from t = 0.5 on it rests where h > 0 changes: both branches end there'
+    >>> str(SlidesAlong(0.5, "x > 0", is_second=True))
+    'from t = 0.5 on it stays where x > 0 changes: its turns have become endlessly short'
     """
 
     time: float
     condition: str
     rests: bool = False
+    is_second: bool = False
 
     def __str__(self) -> str:
+        if self.is_second:
+            where = f"from t = {self.time:g} on it stays where {self.condition} changes"
+            return f"{where}: its turns have become endlessly short"
         if self.rests:
             return f"from t = {self.time:g} on it rests where {self.condition} changes: both branches end there"
         return f"from t = {self.time:g} on it slides along {self.condition}: both branches lead back to it"
@@ -232,8 +238,11 @@ class NotDetermined(Record):
 class DeadCentresPassed(Record):
     """Singular configurations that a run passed, and when.
 
-    >>> str(DeadCentresPassed((0.5, 1.5)))
-    'the run passes singular configurations (dead centres) and stays on its branch: t = 0.5, 1.5'
+    Forces follow from places there by a matrix that is singular at the dead centre itself.
+
+    >>> print(DeadCentresPassed((0.5, 1.5)))  # doctest: +NORMALIZE_WHITESPACE
+    the run passes singular configurations (dead centres) and stays on its branch: t = 0.5, 1.5; close to them
+    algebraic variables, such as forces, are less accurate than the tolerance
     """
 
     times: tuple[float, ...] = ()
@@ -241,7 +250,23 @@ class DeadCentresPassed(Record):
     def __str__(self) -> str:
         told = "the run passes singular configurations (dead centres) and stays on its branch"
         times = listed([f"{t:.6g}" for t in self.times], MOST_TIMES)
-        return f"{told}: t = {times}" if times else told
+        told = f"{told}: t = {times}" if times else told
+        return f"{told}; close to them algebraic variables, such as forces, are less accurate than the tolerance"
+
+
+@dataclass(frozen=True)
+class LoadShared(Record):
+    """Frictions that have held one motion together.
+
+    >>> print(LoadShared(("front", "rear")))  # doctest: +NORMALIZE_WHITESPACE
+    front, rear hold the same motion: how they share its load is not determined, and the motion does not depend on it
+    """
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        told = "how they share its load is not determined, and the motion does not depend on it"
+        return f"{listed(self.names)} hold the same motion: {told}"
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         arrays[f"table_{k}_times"], arrays[f"table_{k}_values"] = table.times, table.values
         if table.coefficients is not None:
             arrays[f"table_{k}_coefficients"] = table.coefficients
-    for k, (_, _, before, after) in enumerate(outcome.events):
-        arrays[f"event_{k}"] = np.stack([before, after])
+    for k, event in enumerate(outcome.events):
+        arrays[f"event_{k}"] = np.stack([event.before, event.after])
     for k, change in enumerate(outcome.contacts):
         arrays[f"contact_{k}"] = np.stack([change.before, change.after])
     description = {
@@ -77,7 +77,7 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "method": str(outcome.method),
         "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
-        "events": [[int(index), float(t)] for index, t, *_ in outcome.events],
+        "events": [[int(event.event), float(event.time), int(event.round)] for event in outcome.events],
         "contacts": [[change.contact, change.kind.value, change.time] for change in outcome.contacts],
         "turns": [[turn.time, turn.condition, turn.value, turn.kind.value] for turn in outcome.turns],
         "surfaces": list(outcome.surfaces),

@@ -20,6 +20,7 @@ from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.event_records import TransitionKind, named_events
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.switching.agenda import levels_of, order_of
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def transitions_of(pieces: Sequence[RecordedRun]) -> list[Transition]:
     for piece in pieces:
         goes_on = piece is not pieces[-1]
         if not len(piece.dense_spans[0]):  # it ended where it began
-            found += _events(piece, goes_on)
+            found += [told for _, told in _events(piece, goes_on)]
             continue
         found += _of_joint(before, piece)
         found += _of_piece(piece, before is None, goes_on)
@@ -132,7 +133,9 @@ def led_back_at(piece: RecordedRun, goes_on: bool) -> float | None:
 def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transition]:
     """What happened within a piece, its end included."""
     low, high = sorted((float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])))
-    found = [*_events(piece, goes_on), *_ticks(piece, is_first)]
+    forward = 1.0 if piece.dense_spans[1][-1] >= piece.dense_spans[0][0] else -1.0
+    happened = [*_events(piece, goes_on), *_ticks(piece, is_first)]
+    found = [one for _, one in sorted(happened, key=lambda own: (forward * own[1].time, own[0]))]
     for contact, kind, t, before, after in piece.outcome.contacts:
         found.append(Transition(kind, contact, t, _as_found(piece, t, before), _as_found(piece, t, after)))
     led_back = led_back_at(piece, goes_on)
@@ -140,20 +143,19 @@ def _of_piece(piece: RecordedRun, is_first: bool, goes_on: bool) -> list[Transit
         if low <= turn.time <= high and turn.time != led_back:
             sides = moment(piece, turn.time, "left"), moment(piece, turn.time, "right")
             found.append(Transition(turn.kind, turn.condition, turn.time, *sides))
-    forward = piece.dense_spans[1][-1] >= piece.dense_spans[0][0]
-    return sorted(found, key=lambda transition: transition.time if forward else -transition.time)
+    return sorted(found, key=lambda transition: forward * transition.time)
 
 
-def _events(piece: RecordedRun, goes_on: bool) -> Iterator[Transition]:
-    """The events of a piece; goes_on: whether another piece follows, whose beginning ended this one."""
+def _events(piece: RecordedRun, goes_on: bool) -> Iterator[tuple[int, Transition]]:
+    """The events of a piece by rounds; goes_on: whether another piece follows, whose beginning ended this one."""
     known, told = piece.system.events, piece.outcome.events
     own = told[: len(told) - (goes_on and piece.status is Ending.EVENT)]
-    for name, (index, t, before, after) in named_events(piece.system, own):
-        event = known[index]
+    for name, fired in named_events(piece.system, own):
+        event = known[fired.event]
         if event.purpose is not EventPurpose.MODEL:
             continue
-        sides = _as_found(piece, t, before), _as_found(piece, t, after)
-        yield Transition(*_kind(event, name), t, *sides, tuple(event.resets))
+        sides = _as_found(piece, fired.time, fired.before), _as_found(piece, fired.time, fired.after)
+        yield fired.round, Transition(*_kind(event, name), fired.time, *sides, tuple(event.resets))
 
 
 def _as_found(piece: RecordedRun, t: float, row: np.ndarray) -> Samples:
@@ -169,16 +171,22 @@ def _kind(event: Event, name: str) -> tuple[TransitionKind, str]:
     return TransitionKind(what), contact
 
 
-def _ticks(piece: RecordedRun, is_first: bool) -> Iterator[Transition]:
-    """The clocks of a piece; a tick where it begins belongs to the piece before it."""
-    ends = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
-    for event in piece.system.events:
-        if event.manner.schedule is None:
-            continue
+def _ticks(piece: RecordedRun, is_first: bool) -> Iterator[tuple[int, Transition]]:
+    """The clocks of a piece by rounds; a tick where it begins belongs to the piece before it."""
+    ends, system = (float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])), piece.system
+    due: list[tuple[float, int, Event]] = []
+    for k, level in zip(order_of(system).clocks, levels_of(system)):
+        event = system.events[k]
+        assert event.manner.schedule is not None
         done = not is_first or event.name in piece.outcome.done_at_start
-        for tick in event.manner.schedule.due(*ends, done).tolist():
-            sides = moment(piece, tick, "left"), moment(piece, tick, "right")
-            yield Transition(TransitionKind.CLOCK, event.name, tick, *sides, tuple(event.resets))
+        due += [(tick, level, event) for tick in event.manner.schedule.due(*ends, done).tolist()]
+    levels: dict[float, set[int]] = {}
+    for tick, level, _ in due:
+        levels.setdefault(tick, set()).add(level)
+    for tick, level, event in due:
+        sides = moment(piece, tick, "left"), moment(piece, tick, "right")
+        transition = Transition(TransitionKind.CLOCK, event.name, tick, *sides, tuple(event.resets))
+        yield sorted(levels[tick]).index(level), transition
 
 
 def transition_times(piece: RecordedRun, low: float, high: float) -> np.ndarray:

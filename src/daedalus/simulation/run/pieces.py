@@ -28,39 +28,27 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
-from daedalus.model.system.system import System
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.between.rows_between_steps import keep_between_steps
-from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
+from daedalus.simulation.contacts.shared_loads import sharing_frictions
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
-from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
-from daedalus.simulation.result.event_records import TurnedCondition
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
-from daedalus.simulation.result.outcome import Outcome, Work
-from daedalus.simulation.result.records_of_methods import LinearSystems
-from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, SwitchesLocated
+from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, LoadShared
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.long_oscillations import long_oscillations
 from daedalus.simulation.run.onlooker import Onlooker
+from daedalus.simulation.run.reported_outcome import outcome_of
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.run.small_states import small_states
-from daedalus.simulation.run.stop_reason import ended_from_outside, refused_contacts, refused_reset, sliding, stop_of
-from daedalus.simulation.singular.growing_modes import growing_modes
-from daedalus.simulation.singular.leading_matrix import undetermined_places
+from daedalus.simulation.run.stop_reason import ended_from_outside
+from daedalus.simulation.singular.beside_roots import broken_beside_roots
 from daedalus.simulation.singular.leading_over import until
-from daedalus.simulation.sliding.rest import StatesAtSteps, resting_places, with_rests
-from daedalus.simulation.sliding.sliding_system import rests_on_surface, surfaces_of
-from daedalus.simulation.switching.agenda import agenda_of, near_zero, order_of
-from daedalus.simulation.switching.instant_end import held_at_start, instant_end, jumps_at_end
+from daedalus.simulation.switching.agenda import Agenda, agenda_of, near_zero
+from daedalus.simulation.switching.instant_end import jumps_at_end
 from daedalus.simulation.switching.output_switches import with_output_switches
-from daedalus.simulation.switching.touches import touches
 
-# Numbers in a row from which on a note tells how linear systems were solved.
-LARGE = 1000
 # So many pieces in a row without a step lead nowhere.
 MOST_STILL = 3
 # Ends that somebody asked for.
@@ -182,7 +170,7 @@ def run_piece(
 
     keep_between: whether an implicit run keeps the rows of its steps and values between them, beside those of save_at.
     """
-    road, p, begin, row, fired, told, goes_on, modes = piece
+    road, p, begin, row, _, _, goes_on, _ = piece
     settings, drive = road.settings, road.drive
     plan, deadline = settings.plan, current_deadline()
     if deadline is not None:
@@ -198,14 +186,7 @@ def run_piece(
     u, core_p, tables = settings.core_numbers(drive.constants, p, tables, (begin, t1))
     agenda = None
     if settings.plant.system.events:
-        known: list[int] = []
-        if modes is not None and settings.switches is not None and modes.conditions == settings.switches.conditions:
-            inputs_there = drive.at_time(begin)  # those of tables too; behind them come conditions on time
-            inputs_there = np.concatenate([inputs_there, u[len(inputs_there) :]])
-            core_p, known = known_modes(settings, modes, begin, row, (inputs_there, core_p))
-        agenda = agenda_of(
-            settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, drive.at_time(begin), known
-        )
+        agenda, core_p = _agenda_of_piece(piece, t1, u, core_p)
     due, codes = (None, None) if agenda is None else agenda
     delays = None if drive.delayed is None else drive.delayed.core(settings.core_plant, settings.plant.system)
     seen = progress.of_piece(settings.plant, drive, p, begin, t1) if isinstance(progress, Onlooker) else None
@@ -225,23 +206,49 @@ def run_piece(
             settings.preconditioner.check()
         return read_piece(piece, run, t1, save_at is not None, codes)
 
-    done = core_run(tables)
-    stops = np.array([begin])
+    def with_stops(stops: np.ndarray) -> Trajectory:
+        return core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
+
+    done = _held_between_steps(core_run(tables), settings.contacts, (begin, t1), with_stops)
+    if names := sharing_frictions(done, settings.contacts):
+        done = done.remade(done.status, replace(done.outcome, records=(*done.outcome.records, LoadShared(names))))
+    if (broken := broken_beside_roots(done, settings)) is not None:
+        done = _stuck(done, broken)
+    if isinstance(progress, Onlooker):
+        progress.ended(done)
+    return done
+
+
+def _held_between_steps(
+    done: Trajectory, contacts: Any, span: tuple[float, float], with_stops: Callable[[np.ndarray], Trajectory]
+) -> Trajectory:
+    """A core run, repeated with stops where contacts break their law between its steps; a record where they still do.
+
+    with_stops: the run once more, with steps that end at some times.
+    """
+    stops = np.array([span[0]])
     for repeated in range(MOST_REPEATED + 1):
-        if done.status in CUT_SHORT:
-            break
-        more = stops_where_broken(done, settings.contacts, (begin, t1))
+        more = np.zeros(0) if done.status in CUT_SHORT else stops_where_broken(done, contacts, span)
         if not len(more):
             break
         if repeated == MOST_REPEATED:
             record = BrokenBetweenSteps(float(more[0]), len(more) // 2)
-            done = done.remade(done.status, replace(done.outcome, records=(*done.outcome.records, record)))
-            break
+            return done.remade(done.status, replace(done.outcome, records=(*done.outcome.records, record)))
         stops = np.unique(np.concatenate([stops, more]))
-        done = core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
-    if isinstance(progress, Onlooker):
-        progress.ended(done)
+        done = with_stops(stops)
     return done
+
+
+def _agenda_of_piece(piece: Piece, t1: float, u: np.ndarray, core_p: np.ndarray) -> tuple[Agenda | None, np.ndarray]:
+    """What is known to happen in a piece to t1, and its numbers with the modes that are known where it begins."""
+    _, p, begin, row, fired, told, _, modes = piece
+    settings, u_there, known = piece.settings, piece.drive.at_time(begin), list[int]()
+    if modes is not None and settings.switches is not None and modes.conditions == settings.switches.conditions:
+        # u_there: inputs of tables too; behind them come conditions on time
+        inputs_there = np.concatenate([u_there, u[len(u_there) :]])
+        core_p, known = known_modes(settings, modes, begin, row, (inputs_there, core_p))
+    agenda = agenda_of(settings.plant, settings.core_plant, p, (begin, t1), (fired, told), row, u_there, known)
+    return agenda, core_p
 
 
 def read_piece(
@@ -273,7 +280,7 @@ def read_piece(
     if type(road.request.start) not in (dict, type(None)) or held is not None or drive is not road.drive:
         request = road.request._replace(start=None)  # the run that it began with is let go
         piece = piece._replace(road=road._replace(request=request, drive=drive), parameters=p)
-    outcome = partial(explain, piece, run, t1, codes)
+    outcome = partial(outcome_of, piece, run, t1, codes)
     done = Trajectory(plant, drive, p, times, x, ENDINGS[run.status], outcome, run, held, modes)
     done.has_given_times = sampled
     return done
@@ -358,120 +365,3 @@ def _turned_last(piece: Trajectory) -> list[str]:
     """The condition that turned last in a piece that ended by switching to and fro."""
     found, last = switches_of(piece.system), getattr(piece._source, "last_turned", -1)
     return [] if found is None or last < 0 else [found.conditions[last]]
-
-
-def _refused(piece: Piece, run: Any) -> Stop | None:
-    """The end at an event whose reset is refused, or at contacts that nothing lies behind."""
-    if run.culprit_stage != "event":
-        return None
-    settings, p, t, event = piece.settings, piece.parameters, float(run.stop_time), int(run.culprit)
-    u = piece.drive.at_time(t)
-    if settings.contacts is not None:
-        refusal = settings.contacts.refusal(t, np.array(run.end), u, p, event)
-        if refusal is not None:
-            return refused_contacts(t, refusal)
-    if settings.restart is None:
-        return None
-    error = settings.restart.refusal(t, np.array(run.end), u, p, event)
-    return None if error is None else refused_reset(t, settings.events[event].name, error)
-
-
-def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
-    """How linear systems were solved; None where an explicit method ran, or none was factorised."""
-    form, *counts = getattr(run, "linear", ("",))
-    return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form and any(counts) else None
-
-
-def explain(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None = None) -> Outcome:
-    """What the core reports of a piece to t1, as records; its parameters are those that the run ended with."""
-    settings, drive, p, fired = piece.settings, piece.drive, piece.parameters, piece.fired
-    limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
-    stop = _refused(piece, run) or stop_of(run, settings.plant.system, *limits, events=settings.events)
-    if stop.ending.of_an_instant:
-        stop = instant_end(run, settings.plant.system, codes or {})
-    told = settings.notes + undetermined_places(settings.plant, drive, p, run)
-    told += held_at_start(settings.plant, drive, run, p, fired)
-    told += growing_modes(piece, run)
-    if stop.ending.success or not stop.ending.final:
-        told += small_states(settings, run) + long_oscillations(piece, run)
-    if settings.plant.system.events and settings.watched is None:
-        told += touches(settings.plant, drive, p, run, settings.rtol)
-    turns: tuple[TurnedCondition, ...] = ()
-    if settings.switches is not None:
-        in_time = settings.values_in_time(p, (piece.begin, t1), run.stop_time)
-        timed = [] if in_time is None else _changed(*in_time, settings.switches.on_time)
-        turns = _turns(run, settings.switches.conditions, timed, (piece.begin, t1))
-        turns = _with_rests(piece, run, turns)
-        conditions = (*settings.switches.conditions, *settings.switches.on_time)
-        told += (SwitchesLocated(run.turns + len(timed), conditions),)
-        if stop.ending is Ending.CHATTERING and run.last_turned >= 0:
-            stop = sliding(run.stop_time, settings.switches.conditions[run.last_turned])
-    solved = _linear_systems(run, settings.linear.called)
-    if solved is not None and (settings.plant.row_width >= LARGE or solved.iterations):
-        told += (solved,)
-    return Outcome(
-        stop=stop,
-        method=settings.method,
-        work=Work(
-            run.steps, run.rejected, run.rhs_calls, run.jacobians, run.factorisations, run.newton, run.seconds,
-            "" if solved is None else solved.how,
-        ),
-        records=(piece.road.why or settings.reason, *drive.notes, *settings.plant.notes, *told),
-        events=tuple(run.events) if settings.watched else _written_events(run, settings.plant.system),
-        turns=turns,
-        surfaces=surfaces_of(settings.plant.system),
-        rests=rests_on_surface(settings.plant.system),
-        done_at_start=fired or frozenset(),
-        step_counts=run.step_counts(),
-        step_times=np.zeros(0) if settings.plant.is_implicit else np.array(run.at_steps()[0]),
-    )  # fmt: skip
-
-
-def _turns(
-    run: Any, conditions: tuple[str, ...], timed: list[TurnedCondition], span: tuple[float, float]
-) -> tuple[TurnedCondition, ...]:
-    """The conditions that changed in a core run, in order of time; timed: those that time alone decides."""
-    modes = HeldModes.of_run(run, conditions)
-    found = [] if modes is None else _changed(modes.held.times, modes.held.values, conditions)
-    forward = 1.0 if span[1] >= span[0] else -1.0
-    return tuple(sorted([*found, *timed], key=lambda turn: forward * turn.time))
-
-
-def _with_rests(piece: Piece, run: Any, turns: tuple[TurnedCondition, ...]) -> tuple[TurnedCondition, ...]:
-    """The same with those at which a core run comes to rest."""
-    settings = piece.settings
-    plant, begins = settings.plant, piece.begin == piece.road.request.t0 and not piece.goes_on
-    if not run.steps or not resting_places(plant.system):
-        return turns
-    times, rows = run.at_steps()
-    path = StatesAtSteps(np.array(times), np.array(rows)[:, plant.row_parts["x"]], partial(_state_behind, plant, run))
-    span = (piece.begin, run.stop_time)
-    return with_rests(plant.system, turns, path, span, piece.drive, piece.parameters, settings.rtol, begins)
-
-
-def _state_behind(plant: Plant, run: Any, t: float) -> np.ndarray:
-    """x right behind a time at which a step of a core run begins."""
-    starts, _, coefficients = run.dense()
-    return np.array(coefficients[int(np.argmin(np.abs(starts - t))), 0][plant.row_parts["x"]])
-
-
-def _changed(times: np.ndarray, values: np.ndarray, conditions: tuple[str, ...]) -> list[TurnedCondition]:
-    """What is another value behind each time than before it; of values at one time the last one counts."""
-    last = np.append(np.flatnonzero(np.diff(times)), len(times) - 1)
-    rows, columns = np.nonzero(values[last[1:]] != values[last[:-1]])
-    return [
-        TurnedCondition(float(times[last[1 + row]]), conditions[k], float(values[last[1 + row], k]))
-        for row, k in zip(rows, columns)
-    ]
-
-
-def _written_events(run: Any, system: System) -> tuple[tuple[int, float, np.ndarray, np.ndarray], ...]:
-    """The events of a core run under their places in the system; a contact that stays as it was is none."""
-    events = run.events
-    if not events:
-        return ()
-    order = order_of(system).all
-    own = ((order[k], t, before, after) for k, t, before, after in events)
-    if not has_contacts(system):
-        return tuple(own)
-    return tuple(e for e in own if system.events[e[0]].manner.contact is None or not np.array_equal(e[2], e[3]))

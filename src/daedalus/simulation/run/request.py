@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -146,15 +146,22 @@ def read_request(
     tolerances = given.pop("rtol", 1e-6), given.pop("atol", 1e-9)
     linear = read_linear(given.pop("linear", "auto"), given.pop("preconditioner", None))
     way = Options(given.pop("method", "auto"), *tolerances, limits, given.pop("locate_switches", True), linear)
-    if given:
-        raise InputError(
-            f"{verb} takes no {', '.join(given)}.", f"its options are {', '.join(OPTIONS)}", remedy="one of these"
-        )
+    check_options(given, verb)
     t0, t1 = read_span(span)
     times = read_save_at(save_at, t0, t1)
     start = without_guesses(model, start, inputs, parameters, t0)
     start, inputs, parameters = read_values(start, inputs, parameters)
     return Request(model, t0, t1, start, inputs, parameters, times, way)
+
+
+def check_options(given: Iterable[str], verb: str, own: Sequence[str] = ()) -> None:
+    """Refuse options that a verb does not take by name. own: those that it takes beside OPTIONS."""
+    known = (*own, *OPTIONS)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise InputError(
+            f"{verb} takes no {', '.join(unknown)}.", f"its options are {', '.join(known)}", remedy="one of these"
+        )
 
 
 def read_values(start: Any, inputs: Any, parameters: Any) -> tuple[Start | None, Values, Values]:

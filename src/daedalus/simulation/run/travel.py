@@ -13,11 +13,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from daedalus.deadline import OutOfTime
 from daedalus.initialisation.start import Start
 from daedalus.model.system.once import KeptByKey, once
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values, plain_start
+from daedalus.simulation.result.beside_jumps import NEAR
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.judge import judged
@@ -30,6 +33,10 @@ from daedalus.simulation.run.road import Piece, Road
 from daedalus.simulation.run.stiff_start import begun_anew, stiffness_at_start
 
 Key = tuple[object, ...]
+
+# Runs with switches and fewer unknowns keep their steps: these take little memory, and to go on where a run slides or
+# branches at a switch it would have to be made twice.
+MANY_UNKNOWNS = 500
 
 
 def travel(road: Road, progress: Any = None, cancel: Any = None) -> Trajectory:
@@ -72,13 +79,31 @@ def _first_run(first: Piece, progress: Any, cancel: Any) -> Trajectory:
     request, settings = first.road.request, first.settings
     plant = settings.plant
     looks_on = isinstance(progress, Onlooker) or settings.has_branches or settings.contacts is not None
-    jumps = plant.system.events or settings.switches is not None or first.road.drive.tables
+    switches = settings.switches is not None and len(first.row) < MANY_UNKNOWNS
+    jumps = plant.system.events or first.road.drive.tables or switches
     if request.rows_only and plant.is_implicit and not (looks_on or jumps or plant.has_constraints):
         begun = run_piece(first, request.t1, request.save_at, progress, cancel, keep_between=False)
         begun.keeps_steps = False
-        if begun.status.final:
+        if begun.status.final and not _has_row_at_switch(first, begun):
             return begun
     return run_piece(first, request.t1, request.save_at, progress, cancel)
+
+
+def _has_row_at_switch(first: Piece, run: Trajectory) -> bool:
+    """Whether a row stands where a condition changes: what it has beside its states is read next to it, on its side."""
+    settings, times, begin = first.settings, run.run_data.times, first.begin
+    changes = [] if (modes := run.run_data.held_modes) is None else [modes.held.times]
+    if len(times) and (in_time := settings.values_in_time(first.parameters, (begin, times[-1]), times[-1])) is not None:
+        changes.append(in_time[0])
+    jumps = np.concatenate([[], *changes])
+    jumps = jumps[jumps != begin]
+    if not len(jumps) or not len(times):
+        return False
+    ordered = np.sort(times)
+    place = np.searchsorted(ordered, jumps)
+    after, before = ordered[np.minimum(place, len(ordered) - 1)], ordered[np.maximum(place - 1, 0)]
+    nearest = np.minimum(np.abs(after - jumps), np.abs(before - jumps))
+    return bool(nearest.min() <= NEAR * abs(first.road.request.t1 - begin))
 
 
 def travelled(first: Piece, whole: Trajectory, progress: Any = None, cancel: Any = None) -> Trajectory:

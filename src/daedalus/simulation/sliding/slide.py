@@ -26,16 +26,26 @@ from daedalus.simulation.run.method_choice import implicit_choice
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import settings_for
+from daedalus.simulation.sliding.bend import bend_of
 from daedalus.simulation.sliding.rest import BESIDE, LEAVES, WITHIN, leads_to_rest, rate_beside, resting_places
 from daedalus.simulation.sliding.sliding_system import (
+    OFF,
     Sliding,
+    Stay,
     levels_of,
     resting_system,
     sliding_along,
     sliding_system,
+    staying,
 )
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
-from daedalus.simulation.sliding.surface import Surface, condition_like, conditions_at_zero, moved_onto
+from daedalus.simulation.sliding.surface import (
+    Surface,
+    condition_like,
+    conditions_at_zero,
+    conditions_within,
+    moved_onto,
+)
 from daedalus.simulation.sliding.surfaces_together import SLIDES, NotDecided, PlaceOnSurfaces, met_together
 
 # The jump on a surface is at least this share of the fields beside it, else the equations are continuous there.
@@ -54,6 +64,8 @@ def slide_along(first: Piece, done: Trajectory) -> Next:
     system, which, t = done.system, int(run.last_turned), float(run.stop_time)
     if done._plant.is_implicit and variable_index(system).largest > 1:
         return _with_index_reduced(first, done, t)
+    if (stays := _stays(first, done, t)) is not None:
+        return stays
     surface = once(system, Surface, which)
     if not surface.is_of_states or _moves_by_table(done, surface):
         return None
@@ -107,7 +119,7 @@ def _together(first: Piece, done: Trajectory, base: System, t: float, met: set[i
     kept = tuple(k for k, mode in zip(surfaces, found.modes) if mode == SLIDES)
     if sides.any():
         x = moved_onto(levels, sides, t, x, u, p, nears)
-    return _piece(first, done, sliding_along(base, kept), t, x, found.y if kept == surfaces else None)
+    return _piece(first, done, sliding_along(base, kept, _off(first)), t, x, found.y if kept == surfaces else None)
 
 
 def _rests_too(first: Piece, done: Trajectory, t: float, which: int) -> Piece | None:
@@ -117,7 +129,9 @@ def _rests_too(first: Piece, done: Trajectory, t: float, which: int) -> Piece | 
         return None
     try:
         x = surface.nearest(t, np.array(done._source.end)[done._plant.row_parts["x"]], u, p)
-        rest = once(done.system, resting_system, which) if leads_to_rest(surface, t, x, u, p, None) else None
+        rest = (
+            once(done.system, resting_system, which, _off(first)) if leads_to_rest(surface, t, x, u, p, None) else None
+        )
     except Undetermined:
         return None
     return None if rest is None else _piece(first, done, rest, t, x, None)
@@ -134,7 +148,7 @@ def _rests_on_several(first: Piece, done: Trajectory, t: float, met: set[int]) -
         on = surface.nearest(t, x, u, p)
         if not leads_to_rest(surface, t, on, u, p, None):
             continue
-        rest = once(system, resting_system, condition_like(system, surface.guard))
+        rest = once(system, resting_system, condition_like(system, surface.guard), _off(first))
         if rest is not None:
             system, x = rest, on
     return None if system is done.system else _piece(first, done, system, t, x, None)
@@ -152,13 +166,41 @@ def _alone(first: Piece, done: Trajectory, t: float, which: int) -> Next:
     beside = [rate_beside(surface, away, t, x, u, p, near) for away in (BESIDE, -BESIDE)]
     pull, y = _started(system, which, t, x, u, p, _known(system, done))
     if pull < -JUMPS * max(abs(rate) for rate in beside):
-        return _piece(first, done, once(system, sliding_system, which), t, x, y)
+        return _piece(first, done, once(system, sliding_system, which, _off(first)), t, x, y)
     if leads_to_rest(surface, t, x, u, p, near):
-        rest = once(system, resting_system, which)
+        rest = once(system, resting_system, which, _off(first))
         return None if rest is None else _piece(first, done, rest, t, x, None)
     # Nothing jumps here: the run crosses the surface, or comes near to it smoothly.
     crosses = beside[0] * beside[1] > 0 or done.work.steps >= FEWEST_STEPS
     return _gone_on(first, done, t) if crosses else None
+
+
+def _stays(first: Piece, done: Trajectory, t: float) -> Piece | None:
+    """The rest of a run whose turns on a surface have become endlessly short: the guard and its rate stay zero."""
+    system, found = done.system, switches_of(done.system)
+    if found is None or system.part(Sliding) is not None:
+        return None
+    end, u, p = np.array(done._source.end)[done._plant.row_parts["x"]], done._drive.at_time(t), done._parameters
+    within = WITHIN * sizes_at(first, end)
+    for which in conditions_within(system, t, end, u, p, within):
+        bend = once(system, bend_of, which)
+        if bend is None or _moves_by_table(done, bend.surface):
+            continue
+        if bend.has_settled(t, end, u, p, within):
+            x = bend.nearest(t, end, u, p, within)
+            return _piece(first, done, staying(system, which, Stay.SECOND_ORDER, _off(first)), t, x, None)
+    return None
+
+
+def _off(first: Piece) -> float:
+    """How far a run may be off its surface: by errors of its steps, along surfaces that move."""
+    return max(OFF, WITHIN * first.road.request.rtol)
+
+
+def sizes_at(first: Piece, x: np.ndarray) -> np.ndarray:
+    """The tolerances of a run at a state."""
+    atol = np.atleast_1d(first.settings.call["atol"])[: len(x)]  # states come first in the rows of every method
+    return np.asarray(first.road.request.rtol * np.abs(x) + atol)
 
 
 def come_to_rest(first: Piece, done: Trajectory) -> Next:
@@ -172,15 +214,16 @@ def come_to_rest(first: Piece, done: Trajectory) -> Next:
     if found is None or not unsolved or (below is not None and not below.rests):
         return None
     t, end = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
+    if (stays := _stays(first, done, t)) is not None:
+        return stays
     u, p = done._drive.at_time(t), done._parameters
-    atol = np.atleast_1d(first.settings.call["atol"])[: len(end)]  # states come first in the rows of every method
-    within = WITHIN * (first.road.request.rtol * np.abs(end) + atol)
+    within = WITHIN * sizes_at(first, end)
     for which in range(found.count):
         surface = once(system, Surface, which)
         if not surface.is_of_states or surface.of_unknowns or _moves_by_table(done, surface):
             continue
         x = surface.nearest(t, end, u, p)
-        rest = once(system, resting_system, which) if np.all(np.abs(x - end) <= within) else None
+        rest = once(system, resting_system, which, _off(first)) if np.all(np.abs(x - end) <= within) else None
         if rest is not None and leads_to_rest(surface, t, x, u, p, None):
             return _piece(first, done, rest, t, x, None)
     return None
@@ -194,6 +237,8 @@ def leave_surface(first: Piece, done: Trajectory) -> Next:
     if done.system.events[events[-1][0]].purpose is not EventPurpose.LEAVES_SURFACE:
         return None
     t, x = float(done.end.time), np.array(done._source.end)[done._plant.row_parts["x"]]
+    if sliding.stay is Stay.SECOND_ORDER:
+        return _no_longer_stays(first, done, sliding, t, x)
     face, which = divmod(events[-1][0] - len(done.system.events) + LEAVING * sliding.depth, LEAVING)
     base, level = sliding.base, levels_of(done.system)[face]
     try:
@@ -212,6 +257,20 @@ def leave_surface(first: Piece, done: Trajectory) -> Next:
         return _too_many(t, level.condition)
 
 
+def _no_longer_stays(first: Piece, done: Trajectory, sliding: Sliding, t: float, x: np.ndarray) -> Piece | Stop:
+    """The rest of a run whose guard and its rate have stayed zero until their bend leads to one side."""
+    behind_own = done.outcome.events[-1][0] - len(sliding.outside.events)
+    side = {0: -1.0, 1: 1.0}.get(behind_own)
+    bend = once(sliding.outside, bend_of, sliding.which)
+    assert bend is not None
+    if side is not None:
+        beside = bend.beside(side, t, x, done._drive.at_time(t), done._parameters, sizes_at(first, x))
+        if beside is None:
+            return _leaves_along_roots(t, sliding.condition)
+        x = beside
+    return _piece(first, done, sliding.outside, t, x, None)
+
+
 def _resting_on_others(first: Piece, done: Trajectory, base: System, t: float, x: np.ndarray, face: int) -> Piece:
     """The rest of a run that leaves one of the surfaces that it rests on."""
     levels, u, p = levels_of(done.system), done._drive.at_time(t), done._parameters
@@ -219,7 +278,7 @@ def _resting_on_others(first: Piece, done: Trajectory, base: System, t: float, x
     system = base
     for k, level in enumerate(levels):
         if k != face:
-            rest = once(system, resting_system, condition_like(system, level.guard))
+            rest = once(system, resting_system, condition_like(system, level.guard), _off(first))
             if rest is None:
                 raise Undetermined
             system = rest
@@ -282,7 +341,7 @@ def _piece(first: Piece, done: Trajectory, system: System, t: float, x: np.ndarr
     sliding, before = system.part(Sliding), {level.condition for level in levels_of(done.system)}
     if sliding is not None and system is not done.system:
         new = [level.condition for level in levels_of(system) if level.condition not in before]
-        told = [SlidesAlong(t, condition, sliding.rests) for condition in new]
+        told = [SlidesAlong(t, condition, sliding.rests, sliding.stay is Stay.SECOND_ORDER) for condition in new]
         settings = replace(settings, notes=(*settings.notes, *told))
     row = x
     if settings.plant.is_implicit:
@@ -320,20 +379,66 @@ def _too_many(t: float, condition: str) -> Stop:
     )
 
 
-def begun_at_rest(first: Piece) -> Piece:
-    """The first piece of a run, resting where it begins on a condition that infinite slopes lead back to.
+def _leaves_along_roots(t: float, condition: str) -> Stop:
+    return Stop(
+        Ending.CHATTERING,
+        t,
+        f"it no longer stays where {condition} changes from {time_text(t)} on",
+        ("slopes are infinite there, and no step leads off it",),
+        "more gain, or a root with finite slopes such as h / sqrt(abs(h) + 1e-9) for sqrt(abs(h)) * sign(h)",
+        condition=condition,
+        obstacle=Obstacle.SLIDING,
+    )
 
-    Nothing changes there, so that no event of the run tells of it.
+
+def begun_on_surfaces(first: Piece) -> Piece:
+    """The first piece of a run, staying where it begins on conditions that it is led back to.
+
+    Infinite slopes lead to a rest, fields that jump to a motion along the surface, and endlessly short turns to a stay
+    of second order. Nothing changes there, so that no event of the run tells of it.
     """
     settings, t, p, x = first.settings, first.begin, first.parameters, first.row
     system = settings.plant.system
-    if settings.switches is None or settings.plant.is_implicit or not resting_places(system):
+    if settings.switches is None or settings.plant.is_implicit:
         return first
-    u = first.drive.at_time(t)
-    for which in conditions_at_zero(system, t, x, u, p):
+    u, places = first.drive.at_time(t), resting_places(system)
+    zero = conditions_at_zero(system, t, x, u, p)
+    for which in zero:
         surface = once(system, Surface, which)
-        if surface.is_of_states and not surface.of_unknowns and leads_to_rest(surface, t, x, u, p, None):
-            rest = once(system, resting_system, which)
-            if rest is not None:
-                return first.with_settings(settings_for(first.road.request, rest, settings.method))
-    return first
+        rests = which in places and surface.is_of_states and not surface.of_unknowns
+        stays = None
+        if rests and leads_to_rest(surface, t, x, u, p, None):
+            stays = once(system, resting_system, which, _off(first))
+        if stays is None and begins_with_second_order(system, which, t, x, u, p):
+            stays = staying(system, which, Stay.SECOND_ORDER, _off(first))
+        if stays is not None and not isinstance(find_plant(stays), NoForm):
+            return first.with_settings(settings_for(first.road.request, stays, settings.method))
+    slides = sliding_along(system, _slid_along(system, zero, t, x, u, p), _off(first))
+    if slides is system or isinstance(find_plant(slides), NoForm):
+        return first
+    return first.with_settings(settings_for(first.road.request, slides, settings.method))
+
+
+def _slid_along(
+    system: System, zero: Sequence[int], t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray
+) -> tuple[int, ...]:
+    """Of conditions that are zero at a state those along which a run slides on; none unless all are clear."""
+    near = np.zeros(len(x) + system.sizes["z"])
+    place, jumping = PlaceOnSurfaces(t, x, u, p, near), list[int]()
+    for which in zero:
+        surface = once(system, Surface, which)
+        if not surface.is_of_states or surface.of_unknowns:
+            return ()
+        if _started(system, which, t, x, u, p, near)[0] < 0:
+            jumping.append(which)
+    try:
+        met = met_together(system, tuple(jumping), place, [SLIDES] * len(jumping)) if jumping else None
+    except (NotDecided, Undetermined):
+        return ()
+    return tuple(jumping) if met is not None and set(met.modes) == {SLIDES} else ()
+
+
+def begins_with_second_order(system: System, which: int, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> bool:
+    """Whether a guard and its rate are zero at a state, to rounding, and bend back from both sides."""
+    bend = once(system, bend_of, which) if system.part(Sliding) is None else None
+    return bend is not None and bend.is_zero(t, x, u, p) and bend.pull(t, x, u, p) > 0

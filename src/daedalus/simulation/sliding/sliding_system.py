@@ -8,15 +8,18 @@ share leaves 0 … 1.
 
 Where both sides agree on the surface and lead back to it from afar, as sign(p) √|p| does, the run rests there: one
 state follows from g = 0, and it ends where ġ is no longer zero.
+
+Where ġ is the same on both sides and g̈ leads back from both, turns become endlessly short, as under twisting control:
+the run stays with g = ġ = 0, and g̈ = 0 gives the share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import concatenate, divided
@@ -24,21 +27,40 @@ from daedalus.model.system.equation_row import Role, rows_of
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event, make_variable
-from daedalus.simulation.sliding.surface import Surface, condition_like, rate_of
+from daedalus.simulation.sliding.bend import bend_of, second_rate_jumps
+from daedalus.simulation.sliding.surface import Surface, condition_like, held_state, rate_of, vanishes
 
-# How far a run may be carried off the surface, and how fast it may leave one that it rests on, in nominal values.
+# How far a run may be carried off the surface, at least, and how fast it may leave one that it rests on, in nominal
+# values.
 OFF, MOVING = 1e-6, 1e-9
 SHARE = "share above {condition}"
 
 
+class Stay(Enum):
+    """How a run stays on a surface."""
+
+    SLIDES = "between fields that lead onto it"
+    RESTS = "where infinite slopes lead to it"
+    SECOND_ORDER = "where its turns have become endlessly short"
+
+
 @dataclass(frozen=True, eq=False)
 class Sliding:
-    """A part of a system that slides along a surface or rests on it: what holds outside, and which condition it is."""
+    """A part of a system that slides along a surface or rests on it: what holds outside, and which condition it is.
+
+    off: how far it may be carried off in nominal values before the stay ends.
+    """
 
     outside: System
     which: int  # of the conditions outside
     condition: str
-    rests: bool
+    stay: Stay
+    off: float
+
+    @property
+    def rests(self) -> bool:
+        """Whether it rests, and has no share."""
+        return self.stay is Stay.RESTS
 
     @property
     def depth(self) -> int:
@@ -53,12 +75,12 @@ class Sliding:
         return self.outside if below is None else below.base
 
 
-def sliding_along(base: System, surfaces: tuple[int, ...]) -> System:
+def sliding_along(base: System, surfaces: tuple[int, ...], off: float = OFF) -> System:
     """The system that slides along the surfaces of several conditions of a system; that system itself where none is."""
     system = base
     for which in surfaces:
         own = which if system is base else condition_like(system, once(base, Surface, which).guard)
-        system = once(system, sliding_system, own)
+        system = once(system, sliding_system, own, off)
     return system
 
 
@@ -80,7 +102,7 @@ def rests_on_surface(system: System) -> bool:
     return own is not None and own.rests
 
 
-def sliding_system(system: System, which: int) -> System:
+def sliding_system(system: System, which: int, off: float = OFF) -> System:
     """The system that slides along the surface of a condition."""
     surface = Surface(system, which)
     above, below = surface.side(True), surface.side(False)
@@ -89,57 +111,74 @@ def sliding_system(system: System, which: int) -> System:
     difference = difference_of(system, above.residual, below.residual)
     name, label = SHARE.format(condition=surface.condition), f"sliding along {surface.condition}"
     outputs = {key: value + share * (above.outputs[key] - value) for key, value in below.outputs.items()}
-    leaving = [share, 1 - share, _still_on(system, below.guard)]
+    leaving = [share, 1 - share, _still_on(system, below.guard, off)]
     variable = make_variable(name, "algebraic", (), start=0.5)
     changes = _with_leaving(system, below.guards, leaving)
     return system.changed(
         variables=[*system.variables, variable],
-        symbols={**_symbols(system), "z": ca.vertcat(system.symbol("z"), share)},
+        symbols=_with_share(system, share),
         residual=concatenate([below.residual + share * difference, rate]),
         rows=[*system.rows, *rows_of(label, [label], Role.DEFINITION)],
         outputs=outputs,
-        parts=(Sliding(system, which, surface.condition, False),),
+        parts=(Sliding(system, which, surface.condition, Stay.SLIDES, off),),
         **changes,
     )
 
 
-def resting_system(system: System, which: int) -> System | None:
-    """The system that rests on the surface of a condition; None where no state follows from the surface."""
+def resting_system(system: System, which: int, off: float = OFF) -> System | None:
+    """The system that rests on the surface of a condition; None where no state follows from the surface.
+
+    Nor where what moves ġ jumps there: it decides whether the run stays, which is not a rest.
+    """
     surface = Surface(system, which)
     side = surface.side(None)
     held = held_state(system, side.guard)
-    if held is None:
+    if held is None or second_rate_jumps(surface, held):
         return None
     x, (k, own, size) = system.symbol("x"), held
     whole = concatenate([side.residual, side.guards, *(ca.vec(value) for value in side.outputs.values())])
     whole = ca.substitute(whole, x[k], own)
     count, events = int(side.residual.numel()), int(side.guards.numel())
-    leaving = [*still_at_rest(system, side.guard, size), _still_on(system, side.guard)]
+    leaving = [*still_at_rest(system, side.guard, size), _still_on(system, side.guard, off)]
     return system.changed(
         residual=whole[:count],
         outputs=dict(zip(side.outputs, divided(whole[count + events :], side.outputs.values()))),
-        parts=(Sliding(system, which, surface.condition, True),),
+        parts=(Sliding(system, which, surface.condition, Stay.RESTS, off),),
         **_with_leaving(system, whole[count : count + events], leaving),
     )
 
 
-class HeldState(NamedTuple):
-    """The state that follows from g = 0: its place, its formula, and the nominal size of what it gives to g."""
+def second_order_system(system: System, which: int, off: float = OFF) -> System | None:
+    """The system that stays where the guard of a condition and its rate are zero; None where it does not bend there.
 
-    place: int
-    formula: ca.SX
-    size: float
-
-
-def held_state(system: System, guard: ca.SX) -> HeldState | None:
-    """The state that follows from a surface; None where the surface is not flat."""
-    x = system.symbol("x")
-    slope = ca.jacobian(guard, x)
-    if not slope.is_constant() or slope.nnz() == 0:
+    ẅ = 0 gives the share of the side on which both are positive.
+    """
+    bend = once(system, bend_of, which)
+    if bend is None:
         return None
-    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
-    k = int(np.argmax(sizes))
-    return HeldState(k, -ca.substitute(guard, x[k], 0) / slope[k], float(sizes[k]))
+    share = ca.SX.sym("share")
+    above, below, condition = bend.above, bend.below, bend.surface.condition
+    leaving = [share, 1 - share, *(_still_on(system, kept, off) for kept in (bend.surface.guard, bend.rate))]
+    label = f"staying on {condition}"
+    return system.changed(
+        variables=[*system.variables, make_variable(SHARE.format(condition=condition), "algebraic", (), start=0.5)],
+        symbols=_with_share(system, share),
+        residual=concatenate([below.residual + share * (above.residual - below.residual), bend.second_rate]),
+        rows=[*system.rows, *rows_of(label, [label], Role.DEFINITION)],
+        outputs={key: value + share * (above.outputs[key] - value) for key, value in below.outputs.items()},
+        parts=(Sliding(system, which, condition, Stay.SECOND_ORDER, off),),
+        **_with_leaving(system, below.guards, leaving),
+    )
+
+
+STAYS = {Stay.SLIDES: sliding_system, Stay.RESTS: resting_system, Stay.SECOND_ORDER: second_order_system}
+
+
+def staying(system: System, which: int, stay: Stay, off: float = OFF) -> System:
+    """The system that stays on the surface of a condition in a way that is known to be possible."""
+    made = once(system, STAYS[stay], which, off)
+    assert made is not None
+    return made
 
 
 def still_at_rest(system: System, guard: ca.SX, size: float) -> list[ca.SX]:
@@ -148,8 +187,9 @@ def still_at_rest(system: System, guard: ca.SX, size: float) -> list[ca.SX]:
     return [allowed - rate, allowed + rate]
 
 
-def _symbols(system: System) -> dict[str, ca.SX]:
-    return {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
+def _with_share(system: System, share: ca.SX) -> dict[str, ca.SX]:
+    symbols = {letter: system.symbol(letter) for letter in ("t", "xdot", "x", "z", "u", "p")}
+    return {**symbols, "z": ca.vertcat(symbols["z"], share)}
 
 
 def difference_of(system: System, above: ca.SX, below: ca.SX) -> ca.SX:
@@ -164,20 +204,12 @@ def difference_of(system: System, above: ca.SX, below: ca.SX) -> ca.SX:
     return ca.SX(ca.substitute(plain, unknowns, ca.SX.zeros(unknowns.numel())))
 
 
-def vanishes(system: System, expression: ca.SX) -> bool:
-    """Whether an expression of a system's symbols is zero wherever one looks."""
-    arguments = list(_symbols(system).values())
-    function, rng = ca.Function("gap", arguments, [expression]), np.random.default_rng(2)
-    points = ([rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments] for _ in range(3))
-    return all(bool(np.all(np.abs(function(*point).full()) <= 1e-12)) for point in points)
-
-
-def _still_on(system: System, guard: ca.SX) -> ca.SX:
+def _still_on(system: System, guard: ca.SX, off: float) -> ca.SX:
     """Positive while the state is on the surface; a reset may carry it off."""
     slope = ca.jacobian(guard, ca.vertcat(system.symbol("x"), system.symbol("z")))
     nominal = ca.DM([*system.nominal["x"], *system.nominal["z"]])
     size = ca.dot(ca.fabs(slope.T), nominal) if slope.nnz() else 1.0
-    return ca.SX(OFF * size - ca.fabs(guard))
+    return ca.SX(off * size - ca.fabs(guard))
 
 
 def _with_leaving(system: System, guards: ca.SX, leaving: list[ca.SX]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class SolvedSlopes:
         residual, unknowns = ca.densify(system.residual), ca.vertcat(arguments[1], arguments[3])
         matrix = ca.densify(ca.jacobian(residual, unknowns))
         self.states, self.size = system.sizes["x"], int(unknowns.numel())
+        self.nominal = np.concatenate([system.nominal["x"], system.nominal["z"]])  # of y, in units of time
         self._is_linear = bool(ca.is_linear(residual, unknowns))
         self._function = compile_function(ca.Function("F", arguments, [residual, matrix])).core
 
@@ -50,10 +51,9 @@ class SolvedSlopes:
 
         def equations(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             residual, matrix = self.equations(t, v, x, u, p)
-            return residual, matrix, sizes_of_equations(matrix, v, nominal)
+            return residual, matrix, sizes_of_equations(matrix, v, self.nominal)
 
-        nominal = np.ones(self.size)
-        root = newton_over_corners(equations, y, nominal, MOST_CORRECTIONS)
+        root = newton_over_corners(equations, y, self.nominal, MOST_CORRECTIONS)
         if not root.solved or root.null.shape[1]:
             raise Undetermined
         return root.values
@@ -62,13 +62,14 @@ class SolvedSlopes:
         """y at many states at once, one row each; NaN where it is not found."""
         n = self.states
 
-        def equations(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def equations(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            y = shares * self.nominal
             residual, matrix = self._function.evaluate_many(t[:, None], y[:, :n], x, y[:, n:], u, p)
-            return residual, matrix.reshape(len(t), self.size, self.size).transpose(0, 2, 1)
+            return residual, matrix.reshape(len(t), self.size, self.size).transpose(0, 2, 1) * self.nominal
 
         begin, most = np.zeros((len(t), self.size)), 1 if self._is_linear else MOST_CORRECTIONS
         y, sizes = newton_of_many(equations, begin, most=most, tolerance=SOLVED_ROUGHLY)
-        return np.where((sizes <= SOLVED_ROUGHLY)[:, None] | self._is_linear, y, np.nan)
+        return np.where((sizes <= SOLVED_ROUGHLY)[:, None] | self._is_linear, y * self.nominal, np.nan)
 
 
 def slopes_of(system: System) -> SolvedSlopes:

@@ -8,6 +8,7 @@ or on the surface itself, and all others as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import casadi as ca
@@ -21,7 +22,9 @@ from daedalus.model.expressions import concatenate, contains, divided, elements,
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import SWITCHING, Switches, switches_of
+from daedalus.model.system.system_record import ARGUMENTS
+from daedalus.reduction.modes_put_in import SWITCHING
+from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
@@ -100,18 +103,43 @@ def switches_in_states(system: System) -> tuple[list[tuple[str, ca.SX]], list[tu
     return list(zip(found.conditions, guards)), timed
 
 
+def random_place(system: System, draw: np.random.Generator) -> list[np.ndarray]:
+    """(t, x', x, z, u, p) at random, in nominal values: levels of picoamperes are no rounding beside their states."""
+    units = {"xdot": system.nominal["x"], **{letter: system.nominal[letter] for letter in ("x", "z", "u")}}
+    sizes = zip(ARGUMENTS, system.symbols())
+    return [draw.uniform(0.5, 1.5, int(column.numel())) * units.get(letter, 1.0) for letter, column in sizes]
+
+
 def _sampled_guards(system: System) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """Random places, and the guards of all conditions of the equations and the outputs there."""
     found = _known_switches(system)
     guards = _in_states(system, _unfolded(found.guards, found, {}))
-    arguments = system.symbols()
-    function = ca.Function("guards", arguments, [ca.densify(concatenate(guards))])
+    function = ca.Function("guards", system.symbols(), [ca.densify(concatenate(guards))])
     rng, points, values = np.random.default_rng(1), [], []
     for _ in range(4):
         poll("modes of conditions and contacts")
-        points.append([rng.uniform(0.5, 1.5, int(argument.numel())) for argument in arguments])
+        points.append(random_place(system, rng))
         values.append(function(*points[-1]).full().ravel())
     return points, np.array(values)
+
+
+class HeldState(NamedTuple):
+    """The state that follows from g = 0: its place, its formula, and the nominal size of what it gives to g."""
+
+    place: int
+    formula: ca.SX
+    size: float
+
+
+def held_state(system: System, guard: ca.SX) -> HeldState | None:
+    """The state that follows from a surface; None where the surface is not flat."""
+    x = system.symbol("x")
+    slope = ca.jacobian(guard, x)
+    if not slope.is_constant() or slope.nnz() == 0:
+        return None
+    sizes = np.abs(ca.DM(slope).full().ravel()) * system.nominal["x"]
+    k = int(np.argmax(sizes))
+    return HeldState(k, -ca.substitute(guard, x[k], 0) / slope[k], float(sizes[k]))
 
 
 class SurfaceSide(NamedTuple):
@@ -135,7 +163,7 @@ class Surface:
         self._switches = _known_switches(system)
         # Its own modes are those of the run's twin; in the guard of one condition others stand as conditions.
         self.guard = _in_states(system, _unfolded([ca.SX(own.guards[which])], own, {}))[0]
-        self._ratios = self._of_surface()
+        self._ratios = self.changing_with(self.guard)
         arguments = system.symbols()
         self.of_unknowns = bool(ca.depends_on(self.guard, arguments[3]))
         self.is_of_states = not ca.depends_on(self.guard, arguments[1])
@@ -153,10 +181,10 @@ class Surface:
         law = self._switches.system.residual[structure_of(self.system).rows_without("xdot")]
         return not ca.depends_on(law, ca.vertcat(*(self._switches.modes[k] for k in self._ratios)))
 
-    def _of_surface(self) -> dict[int, float]:
-        """The conditions that change on the surface: +1 where they hold above it, -1 below."""
+    def changing_with(self, guard: ca.SX) -> dict[int, float]:
+        """The conditions that change where a guard is zero: +1 where they hold above it, -1 below."""
         found, (points, others) = self._switches, once(self.system, _sampled_guards)
-        function = ca.Function("guard", self.system.symbols(), [self.guard])
+        function = ca.Function("guard", self.system.symbols(), [guard])
         own = np.array([float(function(*point)) for point in points])
         ratios = {}
         for k in range(found.count):
@@ -213,26 +241,39 @@ class Surface:
         def correction(x: np.ndarray) -> np.ndarray | None:
             guard, slope, _ = self._at(t, self._unknowns(t, x, u, p, guess), x, u, p)
             steep = float(slope @ (weights * slope))
+            if not np.isfinite(steep):
+                raise Undetermined
             return None if steep == 0 or guard[0] == 0 else -weights * slope * (guard[0] / steep)
 
         return full_newton(correction, x, largest_entry, most=2, tolerance=0.0).values
 
     def opposes(self, other: Surface) -> bool:
         """Whether another guard of the same surface has the other sign."""
-        symbols = ca.symvar(ca.vertcat(self.guard, other.guard))
-        values = ca.Function("guards", symbols, [self.guard * other.guard])
-        return float(values(*np.random.default_rng(4).uniform(0.5, 1.5, len(symbols)))) < 0
+        own, across = values_at_random(self.system, self.guard, other.guard)[0]
+        return bool(own * across < 0)
 
-    def side(self, above: bool | None) -> SurfaceSide:
-        """The equations above the surface, below it, or with both sides of its conditions equal (None)."""
+    def side(self, above: bool | None, also: Mapping[int, float] = MappingProxyType({})) -> SurfaceSide:
+        """The equations above the surface, below it, or with both sides of its conditions equal (None).
+
+        also: conditions of another surface that are decided with it.
+        """
         sign = {True: 1.0, False: -1.0, None: 0.0}[above]
-        decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in self._ratios.items()}
+        ratios = {**self._ratios, **also}
+        decided = {k: ca.SX(1.0 if sign * ratio > 0 else 0.0) for k, ratio in ratios.items()}
         found, count = self._switches, int(self.system.residual.numel())
         twin = found.system
         guards = elements(twin.guards)[: int(self.system.guards.numel())]
         parts = _unfolded([twin.residual, concatenate(guards), self.guard], found, decided)
         outputs = dict(zip(self._outputs, divided(parts[0][count:], self._outputs.values())))
         return SurfaceSide(parts[0][:count], parts[1], outputs, parts[2])
+
+
+def vanishes(system: System, expression: ca.SX) -> bool:
+    """Whether an expression of a system's symbols is zero wherever one looks."""
+    arguments = system.symbols()
+    function, rng = ca.Function("gap", arguments, [expression]), np.random.default_rng(2)
+    points = ([rng.uniform(0.5, 1.5, int(a.numel())) for a in arguments] for _ in range(3))
+    return all(bool(np.all(np.abs(function(*point).full()) <= 1e-12)) for point in points)
 
 
 def moved_onto(
@@ -254,6 +295,8 @@ def moved_onto(
         slopes = np.array([slope for _, slope in gaps]) * nominal
         sizes = np.abs(slopes).max(axis=1)
         away = np.array([guard for guard, _ in gaps]) - sides * sizes
+        if not np.all(np.isfinite(slopes)):
+            raise Undetermined
         if not away.any():
             return None
         # Guards in any units: each in that of its own slopes.
@@ -273,6 +316,15 @@ def conditions_at_zero(system: System, t: float, x: np.ndarray, u: np.ndarray, p
     return [k for k, value, size in zip(places, values.ravel(), sizes) if abs(value) <= AT_ZERO * size]
 
 
+def conditions_within(
+    system: System, t: float, x: np.ndarray, u: np.ndarray, p: np.ndarray, within: np.ndarray
+) -> list[int]:
+    """The conditions on states alone that some changes of the states reach, the first of each surface."""
+    guards, places = once(system, _guards_of_states)
+    values, slopes = (part.full() for part in guards(t, x, u, p)) if places else (np.zeros(0), np.zeros((0, len(x))))
+    return [k for k, value, reach in zip(places, values.ravel(), np.abs(slopes) @ within) if abs(value) <= reach]
+
+
 def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
     """The guards that contain neither x', z nor other conditions, with their slopes; of equal ones the first."""
     found, letters = switches_of(system), ("t", "x", "u", "p")
@@ -286,7 +338,7 @@ def _guards_of_states(system: System) -> tuple[ca.Function, list[int]]:
         if all(symbol_key(s) in known for s in reads) and ca.depends_on(guard, own[1]):
             moving.append(k)
     places: list[int] = []
-    values = values_at_random(*(guards[k] for k in moving))
+    values = values_at_random(system, *(guards[k] for k in moving))
     for n, k in enumerate(moving):
         before = values[:, [j for j in range(n) if moving[j] in places]]
         if not _one_ratio(before, values[:, [n]]).any():
@@ -303,14 +355,14 @@ def condition_like(system: System, guard: ca.SX) -> int:
     found = switches_of(system)
     if found is not None:
         for guards in (list(found.guards), once(system, _all_in_states)):
-            if like := of_one_ratio(guards, guard):
+            if like := of_one_ratio(system, guards, guard):
                 return like[0]
     raise Undetermined
 
 
-def of_one_ratio(guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
+def of_one_ratio(system: System, guards: Sequence[ca.SX], guard: ca.SX) -> list[int]:
     """Which of some guards are zero together with another one."""
-    values = values_at_random(guard, *guards)
+    values = values_at_random(system, guard, *guards)
     return [int(k) for k in np.flatnonzero(_one_ratio(values[:, 1:], values[:, :1]))]
 
 
@@ -320,16 +372,25 @@ def _all_in_states(system: System) -> list[ca.SX]:
     return [] if found is None else _in_states(system, _unfolded(list(found.guards), found, {}))
 
 
-def values_at_random(*guards: ca.SX) -> np.ndarray:
-    """Guards at four random places of all symbols that they contain, (4, guards)."""
-    whole = ca.densify(concatenate(guards))
-    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(whole))
-    function, rng = ca.Function("guards", [symbols], [whole]), np.random.default_rng(3)
-    values = []
+def values_at_random(system: System, *guards: ca.SX) -> np.ndarray:
+    """Guards at four random places of all symbols that they contain, (4, guards), in nominal values of the system."""
+    whole, units = ca.densify(concatenate(guards)), once(system, _units)
+    symbols = ca.symvar(whole)
+    sizes = np.array([units.get(symbol_key(symbol), 1.0) for symbol in symbols])
+    function = ca.Function("guards", [ca.vertcat(ca.SX(0, 1), *symbols)], [whole])
+    rng, values = np.random.default_rng(3), []
     for _ in range(4):
         poll("conditions that a run is on")
-        values.append(function(rng.uniform(0.5, 1.5, int(symbols.numel()))).full().ravel())
+        values.append(function(rng.uniform(0.5, 1.5, len(symbols)) * sizes).full().ravel())
     return np.array(values)
+
+
+def _units(system: System) -> dict[int, float]:
+    """The nominal value of each symbol of x', x, z and u."""
+    units: dict[int, float] = {}
+    for letter, own in (("xdot", "x"), ("x", "x"), ("z", "z"), ("u", "u")):
+        units.update(zip(map(symbol_key, elements(system.symbol(letter))), system.nominal[own].tolist()))
+    return units
 
 
 def _one_ratio(values: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -20,8 +20,9 @@ from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
 from daedalus.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.simulation.sliding.sliding_system import sliding_along, vanishes
+from daedalus.simulation.sliding.sliding_system import sliding_along
 from daedalus.simulation.sliding.solved_slopes import SolvedSlopes, Undetermined, slopes_of, solved
+from daedalus.simulation.sliding.surface import vanishes
 
 # Surfaces that are looked at together; with more than two of them the shares have to enter one by one, as a sum.
 MOST_TOGETHER, FEWEST_ADDED = 6, 3
@@ -81,7 +82,7 @@ class _Complementarity:
     def __init__(self, base: System, surfaces: tuple[int, ...]) -> None:
         onto = sliding_along(base, surfaces)
         self.count, self.states = len(surfaces), base.sizes["x"]
-        self.slopes: SolvedSlopes = slopes_of(onto)
+        self.slopes: SolvedSlopes = slopes_of(onto)  # shares are its last unknowns
         shares = onto.symbol("z")[base.sizes["z"] :]
         self.is_sum = vanishes(onto, ca.densify(ca.jacobian(ca.jacobian(onto.residual, shares), shares)))
 
@@ -89,7 +90,7 @@ class _Complementarity:
         """x', z and shares with modes held; None where nothing determines them."""
         fixed = np.array([mode != SLIDES for mode in modes])
         held = np.where(fixed, modes, SLIDES)
-        nominal, first = np.ones(len(near) + self.count), len(near)
+        nominal, first = self.slopes.nominal, len(near)
 
         def equations(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             residual, matrix = self.slopes.equations(place.t, y, place.x, place.u, place.p)

@@ -25,7 +25,7 @@ from daedalus.model.values import given_start
 from daedalus.reduction.switches import Switches
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
-from daedalus.simulation.plant.plant import Plant
+from daedalus.simulation.plant.plant import Plant, by_shape
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.start.consistent_start import in_terms_of_start
 from daedalus.simulation.start.continued_row import continued_row
@@ -69,6 +69,9 @@ class RowRequest(NamedTuple):
         """The other arguments of `dd.initialise`."""
         system = self.plant.system
         plain = {name: value for name, value in self.inputs.items() if name in system.places}
+        if self.drive.delayed is not None:
+            u = self.drive.at_time(self.t0)
+            plain |= {v.name: by_shape(u[None, system.place(v.name).span], v.shape)[0] for v in system.delayed}
         return {"inputs": plain, "parameters": dict(zip(system.labels["p"], self.p.tolist())), "time": self.t0}
 
 

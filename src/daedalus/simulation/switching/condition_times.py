@@ -15,14 +15,14 @@ import numpy as np
 from daedalus.compilation import compile_function
 from daedalus.deadline import poll
 from daedalus.model.switching.schedule import same_instant
-from daedalus.model.system.once import By, once
+from daedalus.model.system.once import KEPT_BY_VALUES, By, once
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.all_zeros import bisected
 from daedalus.simulation.switching.solved_times import MOST_TIMES, solved_times, too_often
 
 # Looks in the whole span, and between two changes that were found.
 FIRST, BETWEEN = 4096, 48
-MOST_ROUNDS, MOST_KEPT = 6, 16
+MOST_ROUNDS = 6
 
 
 def condition_times(
@@ -41,7 +41,7 @@ def condition_times(
     ([0.0, 0.5, 1.0, 1.5, 2.0], [0.0, 1.0, 0.0, 1.0, 0.0])
     """
     low, high = min(span), max(span)
-    return once(system, _found, clock, By(p, p.tobytes()), low, high, most=MOST_KEPT)
+    return once(system, _found, clock, By(p, p.tobytes()), low, high, most=KEPT_BY_VALUES)
 
 
 def behind_start(system: System, clock: ca.Function, p: np.ndarray, span: tuple[float, float]) -> float:

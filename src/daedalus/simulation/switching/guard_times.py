@@ -9,11 +9,10 @@ import numpy as np
 
 from daedalus.compilation import compile_function
 from daedalus.model.switching.schedule import same_instant
-from daedalus.model.system.once import By, once, remembered
+from daedalus.model.system.once import KEPT_BY_VALUES, By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.solved_times import solved_times
 
-MOST_KEPT = 16
 # Beside zero, where times have no spacing to speak of.
 SMALLEST = 1e-300
 
@@ -50,7 +49,7 @@ def passages(system: System, event: int, p: np.ndarray, span: tuple[float, float
     >>> passages(m.freeze(), 0, np.zeros(0), (0.0, 2.5)).times.round(9).tolist()
     [0.0, 1.0, 2.0]
     """
-    return once(system, _found, event, By(p, p.tobytes()), min(span), max(span), most=MOST_KEPT)
+    return once(system, _found, event, By(p, p.tobytes()), min(span), max(span), most=KEPT_BY_VALUES)
 
 
 def _sides(system: System, event: int) -> ca.Function:

@@ -21,8 +21,7 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import Switches, switches_of
 from daedalus.simulation.sliding.rest import BESIDE, LEAVES, NEARER, has_roots, is_of_states, is_steep
-from daedalus.simulation.sliding.sliding_system import held_state
-from daedalus.simulation.sliding.surface import of_one_ratio, values_at_random
+from daedalus.simulation.sliding.surface import held_state, of_one_ratio, values_at_random
 from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 
 # Points on a condition, and how often each is moved towards it.
@@ -127,8 +126,8 @@ def _sides_of(
 
     Conditions that change at the same places change with it, the others are as they happen to be.
     """
-    values = values_at_random(guards[k], *guards)[0]
-    together = [j for j in of_one_ratio(guards, guards[k]) if j != k]
+    values = values_at_random(system, guards[k], *guards)[0]
+    together = [j for j in of_one_ratio(system, guards, guards[k]) if j != k]
     off, on = residual, residual
     guard = guards[k]
     for j in [j for j in order if j != k]:

@@ -18,7 +18,8 @@ from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.switches import JUMPING, switches_of
+from daedalus.reduction.modes_put_in import JUMPING
+from daedalus.reduction.switches import switches_of
 from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant

@@ -195,7 +195,7 @@ def turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
 
 def matrix_of(q: np.ndarray) -> np.ndarray:
-    """The rotation of a quaternion, from the body to the world."""
+    """The rotation of a quaternion, from the body to the world; of several in columns, along a last axis."""
     w, x, y, z = q
     return np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.errors import SolverError
@@ -52,6 +51,8 @@ def conflict(
     right = np.concatenate([-bounds[own], rates, -rates])
     cost = np.eye(width)[-1]
     most = scale / KNOWN_BY_DIFFERENCES
+    from scipy.optimize import linprog  # half a second to import, and seldom needed
+
     found = linprog(cost, rows, right, bounds=[(-most, most)] * (width - 1) + [(0, None)], method="highs")
     if found.status != 0 or found.fun <= KNOWN_BY_DIFFERENCES * scale:
         return None

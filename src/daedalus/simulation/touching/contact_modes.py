@@ -1,4 +1,7 @@
-"""Which shapes press on each other and which of them slide, moment by moment, and when that changes."""
+"""Which shapes press on each other and which of them slide, moment by moment, and when that changes.
+
+Frictions and stops beside the contacts are located with them; their own events tell about them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.result.event_records import ContactChange, TransitionKind
+from daedalus.simulation.touching.single_laws import SingleLaws, is_law
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
 # More changes than this in a hundredth of a run are no longer located.
@@ -43,14 +47,17 @@ def modes_of(points: np.ndarray, friction: np.ndarray) -> dict[Pair, bool]:
 class ContactModes:
     """The pairs that press on the way of a run, and what has changed among them."""
 
-    def __init__(self, bodies: TouchingBodies, span: float) -> None:
-        self.bodies, self.friction, self.span = bodies, bodies.laws[:, 0], span
+    def __init__(self, bodies: TouchingBodies, span: float, beside: SingleLaws | None = None) -> None:
+        self.bodies, self.friction, self.span, self.beside = bodies, bodies.laws[:, 0], span, beside
         self.now: dict[Pair, bool] | None = None
         self.changes: list[ContactChange] = []
+        self._moments = list[float]()  # of all changes
         self.located, self.crowded = True, ""
 
     def name(self, pair: Pair) -> str:
-        """How the contact of a pair is called."""
+        """How the contact of a pair is called, or a friction or stop."""
+        if is_law(pair) and self.beside is not None:
+            return self.beside.laws.names[pair[1]]
         contact = self.bodies.contacts[pair[0]]
         if not contact.of_all:
             return contact.name
@@ -72,9 +79,11 @@ class ContactModes:
         self.now = then
 
     def _tell(self, pair: Pair, kind: TransitionKind, t: float, before: np.ndarray, after: np.ndarray) -> None:
-        self.changes.append(ContactChange(self.name(pair), kind, t, before, after))
-        recent = self.changes[-CROWD:]
-        if self.located and len(recent) == CROWD and t - recent[0].time < 0.01 * self.span:
+        if not is_law(pair):
+            self.changes.append(ContactChange(self.name(pair), kind, t, before, after))
+        self._moments.append(t)
+        recent = self._moments[-CROWD:]
+        if self.located and len(recent) == CROWD and t - recent[0] < 0.01 * self.span:
             self.located = False
             self.crowded = f"stick and slip are located up to {time_text(t)}, where more than {CROWD} changes crowd"
 
@@ -87,6 +96,11 @@ class ContactModes:
         if self.now[pair] == then[pair]:
             return None
         return TransitionKind.SLIPS if then[pair] else TransitionKind.STICKS
+
+    @property
+    def count(self) -> int:
+        """How many changes there were."""
+        return len(self._moments)
 
     # -- when they change --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from daedalus.simulation.touching.body_rows import TWIST, BodyRows, cross
 from daedalus.simulation.touching.conflicting_laws import NoMotionError, conflict
 from daedalus.simulation.touching.joint_rows import HeldByJoints, as_links
 from daedalus.simulation.touching.least_norm_forces import least_norm
-from daedalus.simulation.touching.lengths import FIXED, NEAR, NEAR_SPEED, Lengths
+from daedalus.simulation.touching.lengths import NEAR, NEAR_SPEED, TOUCH, Lengths
 from daedalus.simulation.touching.single_laws import STOP, SingleLaws
 from daedalus.simulation.touching.touching_bodies import ForceSlots, TouchingBodies
 from daedalus.simulation.touching.tree_rows import SeenTree
@@ -25,12 +25,15 @@ class Effort(NamedTuple):
     tolerance: float  # a share of the velocities in a problem
     sweeps: int  # at most, through all contacts
     newton: int  # steps at most
-    largest: int  # unknowns of Newton's method at most
+    largest: int  # unknowns of Newton's method over impulses at most; beyond, it is over velocities
 
 
-# With few bodies, as well as unknowns are known that are solved for; with many, in steps of order one, to the square of
-# what such a step is good to; and for positions there, which the next step corrects again. Counts are by judgement.
-EXACT, QUICK = Effort(KNOWN, 3000, 60, 450), Effort(FIXED**2, 200, 4, 150)
+# With few bodies, as well as unknowns are known that are solved for. With many, steps are of order one, but what a
+# problem leaves is a speed that bodies at rest keep: a share s of the speed g h creeps by s g h² = s FIXED² sizes in a
+# step, and in 1/s steps by as much as a step is good to. That is as many steps as a long run has (a day and a half at
+# 1 ms); and bodies at rest take hardly more work than by a tenth of the digits. For positions, which the next step
+# corrects again, a hundredth. Counts are by judgement.
+EXACT, QUICK = Effort(KNOWN, 3000, 60, 450), Effort(TOUCH, 200, 20, 150)
 ROUGH = Effort(1e-2, 20, 0, 0)
 # For the forces of a moment, of which only signs and ratios are asked.
 BRIEF = Effort(KNOWN, 300, 12, 450)
@@ -41,6 +44,7 @@ class ContactCounts:
     """What a run cost."""
 
     steps: int = 0
+    attempts: int = 0
     rejected: int = 0
     rhs: int = 0
     sweeps: int = 0

@@ -9,8 +9,8 @@ with contacts and forces at q_m. A gap g_m > 0 there lets u_n⁺ >= -2 g_m / h, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Stepped:
     end_gap: float
     found: Callable[[], tuple[np.ndarray, np.ndarray]]
     modes: np.ndarray | None = None  # of frictions and stops beside the contacts
+    laws: Mapping[tuple[int, int, int], bool] = field(default_factory=dict)  # which of these press, and slide
 
     @cached_property
     def _forces(self) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +80,7 @@ class ContactStepper(ContactProblem):
         middle = bodies.rows.moved(x, bodies.rows.twists(x), 0.5 * h, middle)
         slope = self.rhs(t + 0.5 * h, middle)
         free = x + h * slope
-        self.counts.rhs += 2
+        self.counts.rhs, self.counts.attempts = self.counts.rhs + 2, self.counts.attempts + 1
         seen = bodies.rows.seen_from(middle)
         before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)
@@ -123,16 +124,16 @@ class ContactStepper(ContactProblem):
             own = self._shared(info, impulses, places, closed, above, poses, seen) if shares else impulses
             return self._forces(info, own, places, poses, h)
 
-        modes = None
+        modes, laws = None, {}
         if single is not None:
             impulse, rate = world.link_impulses()[-len(single.low) :], single.at.rates(after)
             free = free + single.at.states @ impulse
             first, last = single.closing(rate, h, self.lengths.touch)
             strike, end_gap = min(strike, first), min(end_gap, last)
-            modes = single.laws.modes(impulse, rate, self.lengths.slow)
+            modes, laws = single.laws.modes(impulse, rate, self.lengths.slow), single.pressing(impulse)
         new = seen.with_twists(seen.moved(middle, after, 0.5 * h, free), after)
         self._last = h
-        return Stepped(new, strike, end_gap, forces, modes)
+        return Stepped(new, strike, end_gap, forces, modes, laws)
 
     def _bounds(
         self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, twists: np.ndarray, h: float,
@@ -153,14 +154,18 @@ class ContactStepper(ContactProblem):
             closed = (at_start <= lengths.touch) | slow
             goes_on = self._goes_on(info, at_start, speed, self.taken if moment else h)
             closed |= goes_on
-            bounds[~closed] = -np.inf
             if moment:
+                # What approaches strikes: it has no part in the forces before that.
+                closed &= (speed > -lengths.slow) | goes_on
                 bounds[goes_on] = speed[goes_on]
+            bounds[~closed] = -np.inf
             return bounds, closed
         laws = self.bodies.laws[info[:, 1].astype(int)]
         ahead = gap + 0.5 * h * self.bodies.world.velocities(twists)[:, 0]
-        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (laws[:, 1] > 0)
-        bounds[bouncing] = -laws[bouncing, 1] * speed[bouncing]
+        # A bounce that the next step would take back within its length is none: on its way up it would give energy.
+        back = -laws[:, 1] * speed
+        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (back > h * lengths.pull)
+        bounds[bouncing] = back[bouncing]
         return bounds, closed
 
     def _single_in_step(

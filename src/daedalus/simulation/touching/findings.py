@@ -101,22 +101,50 @@ def lifting(
     share = np.ones(len(points))
     friction = bodies.laws[points[:, 0].astype(int), 0]
     still = ~np.any(bodies.laws[points[:, 0].astype(int), len(LAW) :], axis=1)
-    if not np.any(still & (friction > 0)):
+    own = np.flatnonzero(still & (friction > 0))
+    if not len(own):
         return share
-    poses, twists = bodies.rows.poses(x), bodies.rows.twists(x).ravel()
-    inverse = inverse_masses(bodies, x, joints)
-    for k in np.flatnonzero(still & (friction > 0)):
-        normal, rows = points[k, 6:9], np.zeros((3, len(twists)))
-        for body, sign in ((int(points[k, 14]), 1.0), (int(points[k, 13]), -1.0)):
-            if body >= 0:
-                at, arm = body * TWIST, points[k, 3:6] - poses[body, :3]
-                rows[:, at : at + 3] = sign * np.eye(3)
-                rows[:, at + 3 : at + 6] = -sign * cross(np.eye(3), arm).T @ matrix_of(poses[body, 3:])
-        slip = rows @ twists
-        slip -= (slip @ normal) * normal
-        speed = float(np.linalg.norm(slip))
-        felt = rows @ inverse @ rows.T
-        alone = float(normal @ felt @ normal)
-        if speed > slow and alone > 0:
-            share[k] = float(normal @ felt @ (normal - friction[k] * slip / speed)) / alone
+    sides, normal = points[own, 13:15].astype(int), points[own, 6:9]
+    parts = _parts(bodies.rows.poses(x), sides, points[own, 3:6])
+    slip = np.einsum("nsij,nsj->ni", parts, bodies.rows.twists(x)[sides])
+    slip -= np.sum(slip * normal, axis=1)[:, None] * normal
+    speed = np.linalg.norm(slip, axis=1)
+    felt = _felt(bodies, x, parts, sides, joints)
+    along = normal - friction[own, None] * slip / np.maximum(speed, slow)[:, None]
+    alone, lifted = (np.einsum("ni,nij,nj->n", normal, felt, way) for way in (normal, along))
+    slides = (speed > slow) & (alone > 0)
+    share[own[slides]] = lifted[slides] / alone[slides]
     return share
+
+
+def _parts(poses: np.ndarray, sides: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The velocities of points, second body against first, by the twists of both: (points, 2, 3, 6)."""
+    turns = np.moveaxis(matrix_of(poses[:, 3:].T), -1, 0)
+    parts = np.zeros((len(places), 2, 3, TWIST))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        body = sides[:, side]
+        arms = places - poses[body, :3]
+        across = np.stack([cross(axis, arms) for axis in np.eye(3)], axis=2)  # of unit turns about the world's axes
+        parts[:, side, :, :3], parts[:, side, :, 3:] = sign * np.eye(3), sign * across @ turns[body]
+        parts[body < 0, side] = 0.0
+    return parts
+
+
+def _felt(
+    bodies: TouchingBodies, x: np.ndarray, parts: np.ndarray, sides: np.ndarray, joints: np.ndarray | None
+) -> np.ndarray:
+    """The changes of the velocities of points by unit impulses there, (points, 3, 3)."""
+    if isinstance(bodies.rows.seen_from(x), SeenTree) or (joints is not None and len(joints)):
+        rows = np.zeros((len(parts), 3, len(bodies.names), TWIST))
+        for side in (0, 1):
+            rows[np.arange(len(parts)), :, sides[:, side]] += parts[:, side]
+        flat = rows.reshape(len(parts), 3, -1)
+        coupled: np.ndarray = flat @ inverse_masses(bodies, x, joints) @ flat.transpose(0, 2, 1)
+        return coupled
+    mass, inertia = bodies.inverse_masses
+    moved = np.concatenate([
+        parts[..., :3] * mass[sides][:, :, None],
+        np.einsum("nsij,nsjk->nsik", parts[..., 3:], inertia[sides]),
+    ], axis=-1)  # fmt: skip
+    alone: np.ndarray = np.einsum("nsik,nsjk->nij", moved, parts)
+    return alone

@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.variables import Code, Event
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import Ending, Stop, time_text
+from daedalus.simulation.result.event_records import FiredEvent
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.switching.agenda import assigned_places, code_reads, levels_of, order_of, size_of, ticks_of
 from daedalus.simulation.switching.instant_end import past_at_start
 
-# Rounds of events that trigger each other at one moment, at most: as many as the core allows.
-ROUNDS = 50
+# Rounds of events that trigger each other at one moment, at most.
+MOST_ROUNDS = int(shared_numbers["most_rounds"])
 # Attempts to end a step where a guard passes zero; bisection alone needs 52.
 ATTEMPTS = 60
-
-Told = tuple[int, float, np.ndarray, np.ndarray]
 
 
 class Present(NamedTuple):
@@ -89,7 +89,7 @@ class ModelEvents:
         due = [(float(t), event) for event in self.clocks for t in ticks_of(event, span, event.name in fired)]
         self.due = sorted(due, key=lambda tick: tick[0])
         self.close = same_instant(*span)
-        self.fired, self.told = fired, list[Told]()
+        self.fired, self.told = fired, list[FiredEvent]()
         self.sides = np.zeros(0)
         self.past: tuple[Record, ...] = ()  # what is told of the start
 
@@ -172,7 +172,7 @@ class ModelEvents:
             p = now.p.copy()
             p[self._law_modes] = values
             ends.append(np.concatenate([now.x, p[len(p) - self.system.discrete_count :]]))
-        self.told += [(self._law_places[k], t, ends[0], ends[1]) for k in np.flatnonzero(modes != old)]
+        self.told += [FiredEvent(self._law_places[k], t, ends[0], ends[1]) for k in np.flatnonzero(modes != old)]
 
     def strike_stops(self, t: float, now: Present, struck: list[int]) -> None:
         """Stops that close by an impact, and others that let go."""
@@ -188,7 +188,8 @@ class ModelEvents:
         ticking = list[Event]()
         while self.due and self.due[0][0] <= t + self.close:
             ticking.append(self.due.pop(0)[1])
-        for level in sorted({self.levels[event.name] for event in ticking}):
+        levels = sorted({self.levels[event.name] for event in ticking})
+        for level in levels:
             together = [event for event in ticking if self.levels[event.name] == level]
             try:
                 now, stop = self._assign(t, now, together)
@@ -200,7 +201,7 @@ class ModelEvents:
             acted = True
             if stop is not None:
                 return now, True, stop
-        for _ in range(ROUNDS):
+        for number in range(len(levels), len(levels) + MOST_ROUNDS):
             values = self.values(t, *now)
             passed = self.passed(values)
             self.sides = self._sides(values, self.sides)
@@ -210,7 +211,7 @@ class ModelEvents:
             now, stop = self._assign(t, now, together)
             acted = True
             one, two = (np.concatenate([m.x, m.p[len(m.p) - self.system.discrete_count :]]) for m in (before, now))
-            self.told += [(self.places[event.name], t, one, two) for event in together]
+            self.told += [FiredEvent(self.places[event.name], t, one, two, number) for event in together]
             if stop is not None:
                 return now, True, stop
             ended = next((event.name for event in together if event.terminal), None)

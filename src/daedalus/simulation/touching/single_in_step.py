@@ -10,7 +10,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.simulation.touching.closing import closing_time
 from daedalus.simulation.touching.lengths import NEAR, NEAR_SPEED, Lengths
-from daedalus.simulation.touching.single_laws import LawsAtPlace, SingleLaws
+from daedalus.simulation.touching.single_laws import STOP, LawsAtPlace, SingleLaws
 
 
 @dataclass
@@ -45,10 +45,13 @@ class SingleInStep:
         gap = np.where(near, np.minimum(at.gap, np.maximum(start.gap, 0.0)), at.gap)
         target = np.where(friction, 0.0, -2 * np.maximum(gap - lengths.touch, 0.0) / h)
         if moment:
+            closed &= friction | (start.rate > -lengths.slow) | goes_on  # what approaches strikes
             target = np.where(rests | (goes_on & ~friction), start.rate, target)
         if not located:
             ahead = at.gap + 0.5 * h * at.rates(free)
-            target = np.where(~friction & bouncing & (ahead < 0), -at.restitution * start.rate, target)
+            back = -at.restitution * start.rate
+            # As contacts of bodies: a bounce that the next step would take back is none.
+            target = np.where(~friction & bouncing & (ahead < 0) & (back > h * lengths.pull), back, target)
             closed[:] = True
         high = np.where(closed, high, 0.0)
         ahead_of = ~closed
@@ -84,6 +87,16 @@ class SingleInStep:
         self.high = np.where(slips, self.kinetic, self.high)
         self.low = np.where(slips, -self.kinetic, self.low)
         return bool(slips.any())
+
+    def pressing(self, impulse: np.ndarray) -> dict[tuple[int, int, int], bool]:
+        """The frictions, and whether each slides: its impulse is at its limit; and the stops that press."""
+        found = {}
+        for k, friction in enumerate(self.laws.is_friction):
+            if friction:
+                found[STOP, k, k] = bool(abs(impulse[k]) >= self.high[k] * (1 - KNOWN_BY_DIFFERENCES))
+            elif impulse[k] > 0:
+                found[STOP, k, k] = False
+        return found
 
     def closing(self, rate: np.ndarray, h: float, touch: float) -> tuple[float, float]:
         """When the first of the open stops closes, with its gap at the end of the step."""

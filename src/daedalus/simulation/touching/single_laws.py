@@ -7,6 +7,9 @@ step of length h its impulse P obeys
     0 <= P  ⟂  w >= b                            for a stop,
 
 where b lets an open stop close within the step and no further, or is -e times the rate before an impact.
+
+A gap may be an angle, or in any unit. Rates, gaps and impulses are in metres here, so that they compare with those of
+contacts: a unit of the law counts as far as its own impulse moves the bodies' surfaces with it.
 """
 
 from __future__ import annotations
@@ -27,12 +30,21 @@ from daedalus.simulation.touching.body_rows import BodyRows
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.tree_rows import SeenTree
 
-# A stop that pushed in the step before, among the pairs of bodies that did: no body has this index.
+# A friction or stop among pairs of bodies or shapes: none of these has this index.
 STOP = -2
 
 
+def is_law(pair: tuple[int, int, int]) -> bool:
+    """Whether what stands for a pair of shapes is a friction or a stop, the second number telling which.
+
+    >>> is_law((STOP, 1, 1)), is_law((0, 1, 1))
+    (True, False)
+    """
+    return pair[0] == STOP
+
+
 class LawsAtPlace(NamedTuple):
-    """The laws at a row: entries for each law."""
+    """The laws at a row, in metres: entries for each law."""
 
     rows: np.ndarray  # over twists, (laws, bodies, 6)
     moves: np.ndarray  # of twists, by a unit impulse, (laws, bodies, 6)
@@ -117,10 +129,25 @@ class SingleLaws:
         moves = np.array([seen.twists(column) for column in states.T]).reshape(-1, count, 6)
         offset = motion.rate - np.einsum("kbi,bi->k", rows, twists)
         level = motion.level
+        metres = self._metres(rows, moves)
+        one = metres[:, None, None]
         return LawsAtPlace(
-            rows, moves, states, motion.gap, motion.rate, offset, np.where(self.is_friction, level, 0.0),
-            np.abs(motion.force) * self.is_friction, np.where(self.is_friction, 0.0, level),
+            one * rows, moves / one, states / metres, metres * motion.gap, metres * motion.rate, metres * offset,
+            np.where(self.is_friction, level / metres, 0.0), np.abs(motion.force) * self.is_friction / metres,
+            np.where(self.is_friction, 0.0, level),
         )  # fmt: skip
+
+    def _metres(self, rows: np.ndarray, moves: np.ndarray) -> np.ndarray:
+        """How far surfaces of bodies move by a unit of each law, where its impulse moves them; the same all through."""
+        if self._lengths is None:
+            size = self.bodies.lengths[1]
+            speeds = np.linalg.norm(moves[..., :3], axis=-1) + size * np.linalg.norm(moves[..., 3:], axis=-1)
+            rate, speed = np.einsum("kbi,kbi->k", rows, moves), speeds.max(axis=-1, initial=0.0)
+            seen = (rate > 0) & (speed > 0)
+            self._lengths = np.where(seen, speed / np.where(seen, rate, 1.0), 1.0)
+        return self._lengths
+
+    _lengths: np.ndarray | None = None
 
     # -- a run -------------------------------------------------------------------------------------------------
 

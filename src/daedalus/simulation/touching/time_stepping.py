@@ -22,18 +22,20 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
 from daedalus.simulation.run.request import Request
 from daedalus.simulation.run.road import Piece, Road, find_road
+from daedalus.simulation.touching.chatter import Chatter
 from daedalus.simulation.touching.conflicting_laws import NoMotionError
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
 from daedalus.simulation.touching.contact_problem import EXACT, QUICK, ContactCounts
 from daedalus.simulation.touching.contact_rows import ContactRows, slopes_at
 from daedalus.simulation.touching.contact_step import ContactStepper, Stepped
 from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
-from daedalus.simulation.touching.lengths import FIXED, Lengths
+from daedalus.simulation.touching.lengths import FIXED, TOUCH, Lengths
 from daedalus.simulation.touching.model_events import ModelEvents, Present
 from daedalus.simulation.touching.single_laws import STOP, single_laws, without_laws
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 from daedalus.simulation.touching.touching_requests import (
+    EVENT_DRIVEN,
     FEW,
     MOREAU,
     check_touching,
@@ -42,8 +44,6 @@ from daedalus.simulation.touching.touching_requests import (
     way_between_contacts,
 )
 
-# Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
-TOUCH = 1e-8
 # Slow and bouncing, as shares of the speed of a fall by that size. What bounces slower rises by v² / 2g, less than what
 # counts as touching; what is slow is a hundredth of that, by judgement.
 BOUNCE = TOUCH**0.5
@@ -60,8 +60,6 @@ SAMPLES = 2000
 MOMENT = 1e-6
 # Attempts to end a step where a contact closes.
 ATTEMPTS = 12
-# More impacts than this in a hundredth of the span, and steps become equal.
-CROWD = 400
 
 
 def run_touching(request: Request, progress: Callable[[float], object] | None = None) -> Trajectory:
@@ -139,9 +137,9 @@ class ContactMarch:
         self.located, self.why = is_located(request, bodies, row, self.fixed * self.speed)
         if bodies.count > FEW and not self.located:
             self.stepper.effort = QUICK
-        self.crowd: list[float] = []
+        self.chatter = Chatter(request.t1 - request.t0, self.fixed, bodies.count)
         self.rise = pull  # the largest acceleration in the step before
-        self.modes = ContactModes(bodies, request.t1 - request.t0)
+        self.modes = ContactModes(bodies, request.t1 - request.t0, self.beside)
         self.ahead: dict[Pair, bool] | None = None  # what presses from here on, where that is known
         self.walk = list[StepTaken | Struck | Stuck]()  # what derivatives follow
         fired = frozenset(event.name for event in road.system.events) if first.fired is None else first.fired
@@ -181,6 +179,8 @@ class ContactMarch:
                 end = min(stops[0], max(self.events.next_tick, self.t))
                 if self.located:
                     h = self._adaptive(min(h, self._longest()), end)
+                    if self.request.method != EVENT_DRIVEN:
+                        self._give_up(self.chatter.went_on(self.t, self.modes.count, self.counts.attempts))
                 else:
                     self._equal(end)
                 if not np.all(np.isfinite(self.x)):
@@ -322,10 +322,9 @@ class ContactMarch:
         return self._modes_at(t, x)
 
     def _modes_at(self, t: float, x: np.ndarray) -> dict[Pair, bool]:
-        points = self.stepper.step(
-            t, x, max(MOMENT, float(self.request.rtol)) * self.fall, located=True, moment=True
-        ).points
-        return modes_of(points, self.modes.friction)
+        close = max(MOMENT, float(self.request.rtol)) * self.fall
+        found = self.stepper.step(t, x, close, located=True, moment=True)
+        return {**modes_of(found.points, self.modes.friction), **found.laws}
 
     def _settle(self, struck: set[Pair]) -> None:
         """Which pairs press from this moment on."""
@@ -418,12 +417,13 @@ class ContactMarch:
             stops = [k for one, k, _ in pairs if one == STOP]
             self.events.strike_stops(self.t, Present(self.x, self.forces), stops)
         self.rows.jump(self.t, self.x)
-        self.crowd.append(self.t)
-        recent = self.crowd[-CROWD:]
-        if len(recent) == CROWD and self.t - recent[0] < 0.01 * (self.request.t1 - self.request.t0):
-            self.located = False
-            self.why = f"more than {CROWD} impacts followed each other before {time_text(self.t)}"
+        self._give_up(self.chatter.struck(self.t))
         return pairs
+
+    def _give_up(self, why: str) -> None:
+        """Go on in equal steps, where there is a reason to."""
+        if why:
+            self.located, self.why = False, why
 
     def _happen(self) -> tuple[bool, Stop | None]:
         """What events and clocks of the model do at this moment: whether anything, and where one ends the run."""
@@ -453,7 +453,8 @@ class ContactMarch:
             x = self.project(np.array([t1]), x, self.drive.at_time(t1), self.quiet)[0]
         if len(done.points) or self.bodies.joints is not None or not self.located:
             x = self.stepper.pushed_out(t1, x)
-        if self.located and len(done.points) and self.paradox is None:
+        # What joints couple is a matrix of all bodies, too much work in each of many steps.
+        if self.paradox is None and len(done.points) and (self.located or not self.bodies.is_coupled):
             self.paradox = self._paradox(done.points)
         self.forces = values = self._with_forces(done)
         self.stepper.took(done.points, h, done.modes)

@@ -150,6 +150,11 @@ class TouchingBodies:
         return list(dict.fromkeys(names[row] for row in rows))
 
     @property
+    def is_coupled(self) -> bool:
+        """Whether joints pass a push at one body on to others."""
+        return self.joints is not None or isinstance(self.rows, TreeRows)
+
+    @property
     def count(self) -> int:
         """How many bodies may touch something."""
         return len({shape.body for shape in self.shapes} - {""})

@@ -5,6 +5,7 @@ Conditions that differ in their numbers alone share code: solving again with ano
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from daedalus.model.expressions import (
     symbol_key,
 )
 from daedalus.model.names import counted, listed
+from daedalus.model.plain_numbers import plain_number
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -63,9 +65,9 @@ def read_conditions(
 
     written: the name of the user's model. free: positions among the parameters, and names. p: the values of all.
     """
-    if not callable(conditions):
+    if not callable(conditions) or not _takes_one(conditions):
         raise InputError(
-            "The conditions are not a function.",
+            "The conditions are not a function of `at`.",
             f"got {type(conditions).__name__}: {conditions!r}",
             because="they are written with the states at times of the span, which the function receives.",
             remedy="lambda at: [at(0)['y'], at(1)['y'] - 1], a list of what is zero",
@@ -76,7 +78,7 @@ def read_conditions(
     by_name = dict(zip(free.values(), elements(moved) if free else []))
 
     def at(t: float) -> _StatesAt:
-        time = float(t)
+        time = plain_number(t, "The time of at()", "s")
         if not begin - 1e-12 <= time <= end + 1e-12:
             raise InputError(
                 f"t = {time:g} is outside of the span.",
@@ -115,6 +117,17 @@ def read_conditions(
         own = _compiled(lifted, unknowns, constants)
         known.add(key, own)
     return BoundaryConditions(times, np.array(numbers), own)
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with one argument; True where nobody knows."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _check_count(system: System, given: int, free: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import counted
+from daedalus.model.plain_numbers import plain_times
 from daedalus.studies.boundary.between_mesh_points import BetweenMeshPoints, between_mesh_points
 from daedalus.studies.collocation import Collocation, MeshValues
 
@@ -48,8 +49,8 @@ class BoundarySolution(Mapping[str, Any]):
 
     def at(self, t: object) -> dict[str, Any]:
         """States, algebraic variables and parameters at a time or at times of the span, by name."""
-        times = np.asarray(t, dtype=float)
-        if np.any(times < self.time[0] - 1e-12) or np.any(times > self.time[-1] + 1e-12):
+        times = plain_times(t, "The times of at()")
+        if not np.all((times >= self.time[0] - 1e-12) & (times <= self.time[-1] + 1e-12)):
             raise InputError(
                 f"The solution is known from t = {self.time[0]:g} to {self.time[-1]:g}.",
                 f"asked for {float(np.min(times)):g} to {float(np.max(times)):g}",

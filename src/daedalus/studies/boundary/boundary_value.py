@@ -30,8 +30,10 @@ from daedalus.differentiation.differentiable_system import flowing_system
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import counted, listed
-from daedalus.model.plain_numbers import result_at
+from daedalus.model.plain_numbers import plain_array, plain_number, result_at
 from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping, flat_values
+from daedalus.simulation.inputs.read_inputs import read_inputs
 from daedalus.simulation.noise.without_noise import refuse_noise
 from daedalus.simulation.run.request import read_span
 from daedalus.studies.boundary.boundary_conditions import read_conditions
@@ -43,10 +45,10 @@ from daedalus.studies.interval_matrix import WIDE, IntervalMatrix
 # Intervals of the first mesh: more of them where a coarse one has no solution near the guess.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_REFINEMENTS = (8, 40), 4000, 30
 # What an interval misses goes with the fifth power of its length (U. M. Ascher, R. M. M. Mattheij and R. D. Russell,
-# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). It is cut in pieces that miss by half a
-# tolerance: in more of them where this leaves none that misses by more, else in few, since large misses say little of
-# shorter steps. A motion is compared with one on steps of half the length at most.
-POWER, MOST_PIECES, LAST_PIECES = 5, 5, 8
+# Numerical Solution of Boundary Value Problems for ODEs, 1995, section 9.3). Intervals are halved, since large misses
+# say little of shorter steps, until no interval needs more than three halvings: these are made at once, in as many
+# pieces as miss by half a tolerance. A motion is compared with one on steps of half the length at most.
+POWER, LAST_PIECES = 5, 2**3
 NEARLY = 0.5 * 2**POWER
 # Steps of Newton's method at most, and the scaled residual of what is solved.
 MOST_STEPS, SOLVES = 60, 1e-6
@@ -113,6 +115,8 @@ class _BoundaryCollocation:
         free: Mapping[str, float] | None, inputs: Mapping[str, object] | None, parameters: Mapping[str, object] | None,
     ) -> None:  # fmt: skip
         self.span = span
+        model, inputs = _driven(model, inputs, span)
+        parameters = check_mapping(parameters, "parameters")
         self.system = system = flowing_system(model)
         if system.events:
             raise InputError(
@@ -121,9 +125,11 @@ class _BoundaryCollocation:
                 because="polynomials between mesh points cannot jump.",
                 remedy="dd.simulate, or a model without events",
             )
-        self.collocation = Collocation(system, inputs or {})
+        self.collocation = Collocation(system, inputs)
         self.n = system.sizes["x"]
-        self.free = {name: float(value) for name, value in (free or {}).items()}
+        self.free = {
+            name: plain_number(value, f"The guess of {name}", "") for name, value in check_mapping(free, "free").items()
+        }
         entries = [(name, system.place(name)) for name in self.free]
         wrong = [name for name, place in entries if place.letter != "p" or len(place.positions) != 1]
         if wrong:
@@ -133,7 +139,7 @@ class _BoundaryCollocation:
                 remedy='free={"lam": 1.0}',
             )
         self._at_p = [int(place.positions[0]) for _, place in entries]
-        known = {**dict(parameters or {}), **self.free}
+        known = {**parameters, **self.free}
         self.p = np.array(read_point(system, None, None, known)["p"])
         names = dict(zip(self._at_p, self.free))
         self.conditions = read_conditions(conditions, system, as_system(model).name, span, names, self.p)
@@ -174,7 +180,7 @@ class _BoundaryCollocation:
                         float(np.max(misses)) * rtol, iterations,
                     )  # fmt: skip
             wanted = np.ceil((2 * np.nan_to_num(misses, nan=np.inf)) ** (1 / POWER))
-            most = LAST_PIECES if np.max(wanted) <= LAST_PIECES else MOST_PIECES
+            most = LAST_PIECES if np.max(wanted) <= LAST_PIECES else 2
             pieces = np.where(misses <= 1, 1, np.clip(wanted, 2, most))
             if np.max(misses) <= NEARLY and not agrees:
                 pieces *= 2
@@ -186,7 +192,9 @@ class _BoundaryCollocation:
         raise SolverError(
             f"The boundary value problem of {self.system.name!r} needs more than {MOST_INTERVALS} intervals.",
             f"{counted(len(mesh) - 1, 'interval')} miss the equations by {np.max(misses):.2g} tolerances",
-            because="the solution has layers that the mesh does not resolve, or there is none.",
+            because="the solution has layers that the mesh does not resolve, or there is none."
+            if np.max(misses) > 1
+            else "finer meshes lead to other solutions: the conditions jump, or hold for many motions.",
             remedy="a larger rtol, a better guess=, or an easier problem first whose solution is the guess",
         )
 
@@ -198,14 +206,15 @@ class _BoundaryCollocation:
         N, s, system = len(mesh) - 1, STAGES, self.system
         x = np.tile(np.nan_to_num(system.start["x"]), (N + 1, 1))
         z = np.tile(np.nan_to_num(system.start["z"]), (N * s, 1))
-        for name, value in (guess or {}).items():
+        for name, value in check_mapping(guess, "guess").items():
             place = system.place(name)
             if place.letter not in ("x", "z"):
                 raise InputError(f"{name} is neither a state nor an algebraic variable.", remedy="free= for parameters")
             target, times = (x, mesh) if place.letter == "x" else (z, self.collocation.points(mesh).ravel())
             for k, t in enumerate(times):
                 here = result_at(value, float(t), name, "a number, or a function of time") if callable(value) else value
-                target[k, place.positions] = np.asarray(here, dtype=float).ravel(order="F")
+                finite = np.all(np.isfinite(plain_array(here, f"The guess of {name}", place.unit)))
+                target[k, place.positions] = flat_values(place, here, "guess") if finite else np.nan
             if not np.all(np.isfinite(target[:, place.positions])):
                 raise InputError(
                     f"The guess of {name} is not finite everywhere.",
@@ -289,6 +298,18 @@ class _BoundaryCollocation:
         sizes = np.maximum(np.abs(before.x).max(axis=0), NOT_ZERO)
         gap = float(np.max(np.abs(values.x[np.searchsorted(mesh, old)] - before.x) / sizes))
         return max(gap, float(np.max(np.abs(p - p_old) / np.maximum(np.abs(p), NOT_ZERO), initial=0.0)))
+
+
+def _driven(
+    model: Model | System, inputs: Mapping[str, object] | None, span: tuple[float, float]
+) -> tuple[System, dict[str, object]]:
+    """The system with expressions in place of inputs, and values of all other inputs: numbers or functions of time."""
+    given = check_mapping(inputs, "inputs")
+    closed, drive = read_inputs(as_system(model), given, span)
+    left = {v.name: closed.place(v.name) for v in closed.of_kind("input")}
+    kept = {name: value for name, value in given.items() if callable(value) and name.split("[")[0] in left}
+    held = {name: drive.constants[place.positions].reshape(place.shape, order="F") for name, place in left.items()}
+    return closed, {**held, **kept}
 
 
 # Newton's method for a motion on a mesh: by the core where its matrices are safely regular.

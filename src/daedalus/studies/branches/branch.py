@@ -14,12 +14,14 @@ from daedalus.model.model import Model, as_system
 from daedalus.model.names import listed
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
+from daedalus.model.values import check_mapping
 from daedalus.studies.branches.equilibrium_branch import Branch, SpecialPoint
 from daedalus.studies.branches.rest_equations import RestEquations
 from daedalus.studies.branches.walk import Walk, moved_entry, read_range
 from daedalus.studies.orbits.first_orbit import branch_from_hopf, branch_of_orbit
 from daedalus.studies.orbits.orbit_branch import OrbitBranch
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
+from daedalus.studies.orbits.return_time import depends_on_time
 from daedalus.studies.periodic import periodic
 
 # Special points are told apart in steps of 1e-6 of the range; the longest step leaves room for a hundred of these.
@@ -102,7 +104,7 @@ def branch(
     refuse_delays(system, "dd.branch")
     refuse_touching(system, "dd.branch")
     entry, ends = moved_entry(system, parameter), read_range(parameter, span)
-    given = dict(inputs or {}), dict(parameters or {})
+    given = dict(check_mapping(inputs, "inputs")), dict(check_mapping(parameters, "parameters"))
     own = given[0 if entry[0] == "u" else 1]
     value: Any = own.get(parameter, system.start["p"][entry[1]] if entry[0] == "p" else np.nan)
     own[parameter] = float(span[0])
@@ -123,6 +125,8 @@ def branch(
     direction[-1] = float(span[1]) - float(span[0])
     inside = bool(notes)
     notes += rest_point.notes
+    if depends_on_time(system, given[0]):
+        notes.append(f"{system.name!r} depends on time: the branch is that of the equations at t = 0")
     if rest_point.free:
         notes.append(
             f"{listed(rest_point.free)} may be anywhere and {_stays(rest_point.free)} where the first point has it"

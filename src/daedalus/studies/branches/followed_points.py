@@ -22,6 +22,16 @@ SMALLEST = 1e-8  # step, in lengths of the curve
 MOST_POINTS = 1000
 # A point on the curve is located to this share of the ranges of the parameters.
 LOCATED = 1e-11
+# Where a test function is zero it is this share of what it was beside, and not at a pole or a jump.
+VANISHED = 1e-3
+
+WORDS = {
+    "cusp": "Cusp: two folds meet and vanish",
+    "bogdanov-takens": "Bogdanov-Takens point: the zero eigenvalue is double",
+    "generalised hopf": "Generalised Hopf point: the first Lyapunov coefficient changes its sign",
+    "fold-hopf": "Fold-Hopf point: an eigenvalue is zero, beside a pair on the imaginary axis",
+    "double hopf": "Double Hopf point: two pairs of eigenvalues are on the imaginary axis",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +54,8 @@ class TwoParameterPoint:
 class FollowedPoints(Mapping[str, np.ndarray]):
     """The result of `point.follow("nu")`: folds or Hopf points over two parameters. `curve["mu"]` is an array.
 
-    kind: "fold" or "hopf". parameters: the two names. points: cusps, Bogdanov-Takens and generalised Hopf points.
+    kind: "fold" or "hopf". parameters: the two names. points: cusps, Bogdanov-Takens, generalised Hopf, fold-Hopf and
+    double Hopf points.
     frequency: (k,) of Hopf points. ended: why the curve ends, at both ends.
     """
 
@@ -110,7 +121,8 @@ def follow_fold(rest: RestEquations, names: tuple[str, str], ranges: list[tuple[
             left = -left
         before[:] = [left]
         form = rest.second(y, a, rest.direction(mode), rest.direction(mode)).real
-        return {"cusp": float(left @ form), "bogdanov-takens": float(left @ E @ mode)}
+        pairs = _signed(_others(rest, y, a, [0.0]), real=False)
+        return {"cusp": float(left @ form), "bogdanov-takens": float(left @ E @ mode), "fold-hopf": pairs}
 
     def plain(Y: np.ndarray) -> np.ndarray:
         return np.concatenate([Y[:n], Y[2 * n :]])
@@ -140,14 +152,33 @@ def follow_hopf(
         omega = float(Y[3 * n])
         if abs(omega) < 1e-3 * frequency:
             return {"bogdanov-takens": omega}
-        form = hopf_form(rest, Y[:n], Y[3 * n + 1 :], abs(omega))
-        return {"bogdanov-takens": omega, "generalised hopf": form.coefficient}
+        y, a = Y[:n], Y[3 * n + 1 :]
+        form, others = hopf_form(rest, y, a, abs(omega)), _others(rest, y, a, [1j * omega, -1j * omega])
+        return {
+            "bogdanov-takens": omega, "generalised hopf": form.coefficient, "fold-hopf": _signed(others, real=True),
+            "double hopf": _signed(others, real=False),
+        }  # fmt: skip
 
     def plain(Y: np.ndarray) -> np.ndarray:
         return np.concatenate([Y[:n], Y[3 * n + 1 :]])
 
     sizes = np.concatenate([size, size, size, [frequency]])
     return _followed("hopf", rest, names, ranges, start, sizes, equations, tests, plain, 3 * n)
+
+
+def _others(rest: RestEquations, y: np.ndarray, a: np.ndarray, critical: list[complex]) -> np.ndarray:
+    """The eigenvalues beside the critical ones, and beside the zeros of what is free to be anywhere."""
+    values = rest.eigenvalues(y, a)
+    for known in [*critical, *[0.0] * rest.free.shape[1]]:
+        values = np.delete(values, np.argmin(np.abs(values - known))) if len(values) else values
+    return values
+
+
+def _signed(values: np.ndarray, real: bool) -> float:
+    """How far the real or complex eigenvalues are from the imaginary axis, with another sign after each that passes."""
+    near = np.abs(values.imag) <= 1e-9 * np.abs(values).max(initial=0.0)
+    parts = values[near].real if real else values[~near & (values.imag > 0)].real
+    return float((-1.0) ** np.sum(parts > 0) * np.abs(parts).min()) if len(parts) else 1.0
 
 
 def _followed(
@@ -208,8 +239,9 @@ def _one_way(
                     ends = "The curve ends where the frequency goes to zero."
                     continue
                 ends_of_step = (0.0, before[kind]), (length, now[kind])
-                located = _located(curve, point, ends_of_step, partial(_test, tests, kind))
-                found.append((kind, after.unknowns if located is None else located))
+                located, value = _located(curve, point, ends_of_step, partial(_test, tests, kind))
+                if kind == "bogdanov-takens" or value <= VANISHED * max(abs(before[kind]), abs(now[kind])):
+                    found.append((kind, after.unknowns if located is None else located))
         if ends:
             return rows, found, ends
         rows.append(after.unknowns)
@@ -224,23 +256,23 @@ def _test(tests: Callable[[np.ndarray], dict[str, float]], kind: str, Y: np.ndar
 def _located(
     curve: ImplicitCurve, first: CurvePoint, ends: tuple[tuple[float, float], tuple[float, float]],
     test: Callable[[np.ndarray], float],
-) -> np.ndarray | None:  # fmt: skip
-    """Where a test function is zero between two lengths of a step, by bisection and secants over shorter steps."""
+) -> tuple[np.ndarray | None, float]:  # fmt: skip
+    """Where a test function is zero between two lengths of a step, by bisection and secants, and its size there."""
     (low, at_low), (high, at_high) = ends
-    whole, best = high, None
+    whole, best, middle = high, None, np.inf
     for k in range(60):
         length = low - at_low * (high - low) / (at_high - at_low) if k % 3 else 0.5 * (low + high)
         point = curve.step(first, length)
         if point is None:
-            return best
+            return best, abs(middle)
         best, middle = point.unknowns, test(point.unknowns)
         if middle == 0 or high - low < LOCATED * whole:
-            return best
+            return best, abs(middle)
         if middle * at_low > 0:
             low, at_low = length, middle
         else:
             high, at_high = length, middle
-    return best
+    return best, abs(middle)
 
 
 def _told(rest: RestEquations, names: tuple[str, str], kind: str, row: np.ndarray) -> TwoParameterPoint:
@@ -249,11 +281,6 @@ def _told(rest: RestEquations, names: tuple[str, str], kind: str, row: np.ndarra
         refined = locate_double_zero(rest, row)
         row = row if refined is None else refined
     y, a = row[: rest.n], row[rest.n :]
-    words = {
-        "cusp": "Cusp: two folds meet and vanish",
-        "bogdanov-takens": "Bogdanov-Takens point: the zero eigenvalue is double",
-        "generalised hopf": "Generalised Hopf point: the first Lyapunov coefficient changes its sign",
-    }
     values = dict(zip(names, (float(value) for value in a)))
     where = ", ".join(f"{name} = {value:.10g}" for name, value in values.items())
-    return TwoParameterPoint(kind, values, rest.point(y, a), f"{words[kind]}, at {where}.")
+    return TwoParameterPoint(kind, values, rest.point(y, a), f"{WORDS[kind]}, at {where}.")

@@ -26,6 +26,9 @@ from daedalus.studies.branches.special_points import locate_crossing, locate_fol
 NEAR = 3.0
 # A branch is closed when it comes back to its first point within this share of the sizes, in the same direction.
 CLOSED = 0.02
+# It goes to infinity where an unknown is so many times its size, and the parameter moves by this share of its range
+# while the unknown doubles.
+ENDLESS, STAYS = 1e6, 1e-9
 # Eigenvalues of up to this many states take less time than a step. Of more, they are found again when one of them would
 # cross the imaginary axis within so many times the way since they were seen, and after so many steps.
 FEW_STATES, AHEAD, MOST_UNSEEN = 40, 1.5, 8
@@ -287,15 +290,29 @@ class Walk(CurveWalk[RestStep, Seen]):
         return -slack <= share <= 1 + slack
 
     def ending(self, steps: Sequence[RestStep], after: RestStep) -> str:
-        """Why the branch ends where it does: it is closed."""
+        """Why the branch ends where it does: it is closed, or goes to infinity."""
         if len(steps) <= 10:
             return ""
+        endless = self._endless(after.point)
+        if endless:
+            return endless
         first, second, here = steps[0].point.unknowns, steps[1].point.unknowns, after.point
         size = self.sizes(first)
         forward = float(np.sum((second - first) * here.tangent / size**2)) > 0
         near = float(np.max(np.abs(here.unknowns - first) / size)) < CLOSED * min(1.0, len(steps) / 50)
         closed = f"The branch came back to where it began, {self.name} = {first[-1]:.6g}: it is closed."
         return closed if forward and near else ""
+
+    def _endless(self, here: CurvePoint) -> str:
+        """Whether an unknown grows without bounds while the parameter stays, in words."""
+        moves = here.tangent / self.sizes(here.unknowns)
+        if abs(moves[-1]) > STAYS:
+            return ""
+        k = int(np.argmax(np.abs(moves[:-1])))
+        grown = abs(here.unknowns[k]) > ENDLESS * self.least[k] and here.tangent[k] * here.unknowns[k] > 0
+        labels = (*self.rest.system.labels["x"], *self.rest.system.labels["z"])
+        where = f"{self.name} = {here.unknowns[-1]:.6g}"
+        return f"The branch goes to infinity at {where}: {labels[k]} grows without bounds there." if grown else ""
 
     # -- special points ----------------------------------------------------------------------------------------
 

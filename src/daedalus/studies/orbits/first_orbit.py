@@ -188,6 +188,25 @@ def branch_from_hopf(
     point: SpecialPoint, parameter: str, span: tuple[float, float], most: int, find: Find
 ) -> OrbitBranch:
     """The branch of orbits that is born at a Hopf point."""
+    system = _born_in(point, parameter)
+    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
+    inputs, parameters = point.state.inputs, point.state.parameters
+    problem = orbit_problem(system, inputs, parameters, entry, False, float(point.state.time))
+    base, direction = _small_oscillation(problem, point)
+    question = OrbitQuestion(point.state.system, inputs, parameters, problem.begin, {})
+    walk = OrbitWalk(problem, parameter, ends, most, OrbitAgain(find, question, parameter, entry))
+    begun = walk.left(base, direction, born=True)
+    if begun is None:
+        raise SolverError(
+            f"The orbits that are born at {parameter} = {point.parameter:.6g} could not be found.",
+            because="Newton's method returns to the equilibrium from every distance tried.",
+            remedy="dd.periodic from a run that has settled, then dd.branch(orbit, ...)",
+        )
+    return walk.walk(begun, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
+
+
+def _born_in(point: SpecialPoint, parameter: str) -> System:
+    """The system in which orbits are born at a point over a parameter; an error where none are."""
     if point.kind != "hopf" or point.frequency is None:
         raise InputError(
             f"No orbits are born at a {point.kind}.",
@@ -208,9 +227,13 @@ def branch_from_hopf(
             because="polynomials between mesh points cannot jump.",
             remedy="dd.periodic for each value of the parameter",
         )
-    entry, ends = moved_entry(system, parameter), read_range(parameter, span)
-    inputs, parameters = point.state.inputs, point.state.parameters
-    problem = orbit_problem(system, inputs, parameters, entry, False, float(point.state.time))
+    return system
+
+
+def _small_oscillation(problem: OrbitProblem, point: SpecialPoint) -> tuple[OrbitValues, MeshValues]:
+    """The equilibrium at a Hopf point as an orbit at rest, and the direction in which orbits grow out of it."""
+    system = problem.system
+    assert point.frequency is not None
     x = np.array([float(point.state[label]) for label in system.labels["x"]])
     z = np.tile(np.nan_to_num(system.start["z"]), (1, 1))
     for k, label in enumerate(system.labels["z"]):
@@ -237,17 +260,7 @@ def branch_from_hopf(
     direction = MeshValues(swing.real, (1j * omega * inner).real, (inner @ follows[len(x) :].T).real)
     N = len(mesh) - 1
     rest = MeshValues(np.tile(x, (N + 1, 1)), np.zeros((N, STAGES, len(x))), np.tile(z[0], (N, STAGES, 1)))
-    base = OrbitValues(mesh, rest, period, np.zeros(0), point.parameter)
-    question = OrbitQuestion(point.state.system, inputs, parameters, problem.begin, {})
-    walk = OrbitWalk(problem, parameter, ends, most, OrbitAgain(find, question, parameter, entry))
-    begun = walk.left(base, direction, born=True)
-    if begun is None:
-        raise SolverError(
-            f"The orbits that are born at {parameter} = {point.parameter:.6g} could not be found.",
-            because="Newton's method returns to the equilibrium from every distance tried.",
-            remedy="dd.periodic from a run that has settled, then dd.branch(orbit, ...)",
-        )
-    return walk.walk(begun, (f"begins at the Hopf point {parameter} = {point.parameter:.10g}",))
+    return OrbitValues(mesh, rest, period, np.zeros(0), point.parameter), direction
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.model import Model
 from daedalus.model.names import counted
+from daedalus.model.plain_numbers import plain_times
 from daedalus.model.system.system import System
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
@@ -109,7 +110,7 @@ class PeriodicOrbit:
     def at(self, t: object) -> Samples:
         """Values at any time; the motion is continued periodically."""
         begin = float(self.trajectory.time[0])
-        times = begin + np.mod(np.asarray(t, dtype=float) - begin, self.period)
+        times = begin + np.mod(plain_times(t, "The times of at()") - begin, self.period)
         return self.trajectory.at(float(times) if times.ndim == 0 else times)
 
     def plot(self, names: Any = None, ax: Any = None) -> Any:

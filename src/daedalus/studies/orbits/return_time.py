@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
 from typing import Any
@@ -11,9 +11,11 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
-from daedalus.errors import SolverError
+from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
+from daedalus.model.names import listed
 from daedalus.model.system.system import System
+from daedalus.model.values import parameter_values
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.orbits.periodic_orbit import PeriodicOrbit
 
@@ -36,6 +38,40 @@ def _follows_time(system: System, inputs: Mapping[str, Any] | None) -> bool:
     return varying or bool(ca.depends_on(expressions, system.symbol("t")))
 
 
+def check_states(system: System) -> None:
+    """Refuse models in which nothing moves."""
+    if not system.sizes["x"]:
+        raise InputError(
+            f"{system.name!r} has no states.",
+            because="a periodic orbit is a motion of states.",
+            remedy="dd.branch, which follows solutions of algebraic equations over a parameter",
+        )
+
+
+def unrepeated(
+    system: System, inputs: Mapping[str, Any] | None, parameters: Mapping[str, Any] | None, begin: float, period: float
+) -> tuple[str, ...]:
+    """A note of functions for inputs, and of equations, that are others a period later; none where all repeat."""
+    found, times = [], begin + period * COMPARED
+    for name, value in (inputs or {}).items():
+        if callable(value) and not _alike(value, times, period):
+            found.append(name)
+    if ca.depends_on(system.residual, system.symbol("t")):
+        draw, rows = np.random.default_rng(0), ca.Function("rows", system.symbols(), [system.residual])
+        point = [draw.uniform(0.3, 1.3, symbol.shape) for symbol in system.symbols()[1:-1]]
+        point.append(parameter_values(system, parameters))
+        if not _alike(lambda t: rows(t, *point).full(), times, period):
+            found.append("the equations")
+    told = f"{listed(found)} would change in the next period: the values of the first one are repeated"
+    return (told,) if found else ()
+
+
+def _alike(function: Callable[[float], Any], times: np.ndarray, period: float) -> bool:
+    """Whether a function of time has the same values a period later, as far as a period that was typed tells."""
+    first, second = (np.array([np.ravel(function(float(t))) for t in moved]) for moved in (times, times + period))
+    return bool(np.all(np.abs(first - second) <= TYPED * (np.ptp(first, axis=0) + np.abs(first)) + NOT_ZERO))
+
+
 def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
     """The time after which all clocks tick together; None where something else depends on time."""
     if _follows_time(system, inputs):
@@ -52,6 +88,10 @@ def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
 WATCHED, MOST_TURNS, SAME_MOTION = 37, 32, 1e-6
 # A motion that stays within this share of the sizes of its states is at rest.
 RESTS = 1e-9
+# Where a period is compared with the next one, in shares of it that no signal jumps at.
+COMPARED = np.array([0.0314, 0.1592, 0.2718, 0.4142, 0.5772, 0.7321, 0.9160])
+# Periods are written with four digits and more.
+TYPED = 1e-3
 
 
 def return_time(

@@ -47,7 +47,7 @@ def test_last_stage_lies_before_the_knot():
     assert back[0, 2] > 0.0
 
 
-def test_long_runs_are_cut_into_chunks(monkeypatch):
+def test_long_runs_are_cut_into_batches(monkeypatch):
     whole = propagate(oscillating, np.linspace(0, 2, 51), np.ones(1))
-    monkeypatch.setattr("daedalus.analysis.linear.responses.radau_propagation.CHUNK", 200)
+    monkeypatch.setattr("daedalus.algebra.batches.NUMBERS_AT_A_TIME", 200)
     np.testing.assert_array_equal(propagate(oscillating, np.linspace(0, 2, 51), np.ones(1)), whole)

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daedalus.algebra.batches import batches
 from daedalus.integrators.tableaux.collocation import radau_iia
 
 _RADAU = radau_iia(3)
 NODES, WEIGHTS = _RADAU.c, _RADAU.A
 ORDER = 5
-# Stage matrices of so many numbers are solved at a time.
-CHUNK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +50,17 @@ def propagate(slopes_at: Callable[[np.ndarray], Slopes], knots: np.ndarray, star
     0.36787944
     """
     times, steps = stage_times(knots), np.diff(knots)
-    n, size = len(start), 0
-    values = []
     x = np.array(start, dtype=float)
-    begin = 0
-    while begin < len(steps):
-        size = size or slopes_at(times[:1, 0]).A.shape[-1]
-        end = min(len(steps), begin + max(1, CHUNK // (3 * size) ** 2))
-        slopes = slopes_at(times[begin:end].ravel())
-        for matrix, load in zip(*_transitions(slopes, steps[begin:end], n)):
+    if not len(steps):
+        return np.zeros((0, len(x)))
+    values, size = [], slopes_at(times[:1, 0]).A.shape[-1]
+    for batch in batches(len(steps), (3 * size) ** 2):
+        slopes = slopes_at(times[batch].ravel())
+        for matrix, load in zip(*_transitions(slopes, steps[batch], len(x))):
             w = matrix @ x + load
-            x = w[:n]
+            x = w[: len(x)]
             values.append(w)
-        begin = end
-    return np.array(values).reshape(len(steps), -1) if values else np.zeros((0, n))
+    return np.array(values).reshape(len(steps), -1)
 
 
 def _transitions(slopes: Slopes, steps: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from daedalus.model.input_rates import system_rates
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import Shape, derivative_name, element_label, split_derivative
 from daedalus.model.system.equation_row import EquationRow
-from daedalus.model.system.place import state_order
+from daedalus.model.system.named_vectors import state_order
 from daedalus.model.system.system import System
 
 Evaluation = tuple[list[ca.SX], ca.Function]  # of an expression, as a function of its symbols alone

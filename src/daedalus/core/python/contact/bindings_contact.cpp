@@ -273,6 +273,7 @@ void bind_contact(nb::module_& module) {
         .def("places", &ContactWorld::places)
         .def("impulses", &ContactWorld::impulses)
         .def("forget", &ContactWorld::forget)
+        .def_prop_ro("tests", [](const ContactWorld& own) { return own.world.tests(); })
         .def_prop_ro("pairs", [](const ContactWorld& own) { return own.world.pairs(); });
 }
 

@@ -55,6 +55,8 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(near_edge);
     DAEDALUS_SHARE(far_from_edge);
     DAEDALUS_SHARE(damped);
+    // Instants.
+    DAEDALUS_SHARE(most_rounds);
     // Guards along a step.
     DAEDALUS_SHARE(guard_samples);
     DAEDALUS_SHARE(foretold);

@@ -58,6 +58,13 @@ nb::object marks(Column<std::int32_t> first, Column<std::int32_t> second, Column
     return to_array(marked(rows, {from.data(), from.data() + from.size()}));
 }
 
+nb::object pieces(Column<std::int32_t> first, Column<std::int32_t> second, Column<std::uint8_t> reads,
+                  Column<std::uint8_t> chosen) {
+    const EvaluationOrder rows = checked(first, second, reads);
+    check_length(chosen.size(), rows);
+    return to_array(connected_rows(rows, span_of(chosen)));
+}
+
 nb::object shapes(Column<std::int32_t> first, Column<std::int32_t> second, Column<std::uint8_t> reads,
                   Column<std::int32_t> operation, Column<std::int64_t> leaf, Column<std::uint8_t> is_root,
                   std::uint64_t kept) {
@@ -75,6 +82,7 @@ void bind_order(nb::module_& module) {
     module.def("row_depths", depths, "first"_a, "second"_a, "reads"_a);
     module.def("dependent_rows", marks<dependent_rows>, "first"_a, "second"_a, "reads"_a, "from_rows"_a);
     module.def("needed_rows", marks<needed_rows>, "first"_a, "second"_a, "reads"_a, "from_rows"_a);
+    module.def("connected_rows", pieces, "first"_a, "second"_a, "reads"_a, "chosen"_a);
     module.def("tree_shapes", shapes, "first"_a, "second"_a, "reads"_a, "operation"_a, "leaf"_a, "is_root"_a, "kept"_a);
 }
 

@@ -1,0 +1,64 @@
+"""Rows and piles whose contacts change often: runs go over to equal steps where these take less work, and say why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import daedalus as dd
+from daedalus.simulation.result.records_of_methods import ContactsStepped
+from daedalus.simulation.touching.chatter import CHANGES, RATTLING, WORTH, Chatter
+
+G, THICK, HIGH, APART = 9.81, 0.01, 0.06, 0.03
+
+
+def test_changes_that_take_many_steps_are_told_once_there_are_enough_bodies_and_changes():
+    def told(bodies, attempts):
+        chatter = Chatter(1.0, 1e-3, bodies)
+        return [chatter.went_on(1e-3 * k, k, attempts * k) for k in range(1, CHANGES + 20)]
+
+    # A change and a few attempts in each equal step are worth their tolerance, more are not.
+    assert not any(told(RATTLING, int(WORTH) - 1))
+    assert not any(told(RATTLING - 1, 50))
+    reasons = told(RATTLING, 50)
+    assert not any(reasons[:CHANGES])
+    assert f"contacts changed {CHANGES} times" in reasons[CHANGES]
+    assert "took 50 times as many steps" in reasons[CHANGES]
+
+
+def dominoes(count):
+    """A row in the plane, the first one tipping about its edge."""
+    m = dd.Model("dominoes")
+    m.gravity([0, -G])
+    for k in range(count):
+        turn = -6.0 * (k == 0)
+        b = m.body(f"d{k}", mass=0.01, inertia=0.01 * (THICK**2 + HIGH**2) / 12, orientation="planar",
+                   position=[APART * k, HIGH / 2], velocity=[-turn * HIGH / 2, -turn * THICK / 2], rotation=0.0,
+                   angular_velocity=turn)  # fmt: skip
+        b.shape("box", size=[THICK, HIGH])
+    m.contact("all", friction=0.3)
+    return m
+
+
+def speeds_of(tr, count):
+    """Of the wave: from each domino's reaching the next one to the next one's doing so."""
+    reach = np.arcsin((APART - THICK) / HIGH)
+    falls = [tr.time[np.argmax(-tr[f"d{k}.angle"] > reach)] for k in range(count)]
+    return APART / np.diff(falls)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("method", ["auto", "time_stepping"])
+def test_the_wave_along_a_row_of_dominoes_settles_at_its_speed(method):
+    # It comes to a speed of its own whatever the first push (J. M. J. van Leeuwen, Am. J. Phys. 78, 2010), some
+    # √(g h) = 0.77 m/s; equal steps of 0.2 ms give 0.330, 0.457, 0.612, 0.728, 0.806, 0.857 m/s on the way.
+    count = 10
+    tr = dd.simulate(dominoes(count), 0.5, method=method)
+    assert tr.success
+    speeds = speeds_of(tr, count)
+    assert speeds[:6] == pytest.approx([0.330, 0.457, 0.612, 0.728, 0.806, 0.857], rel=0.02)
+    assert np.all(np.diff(speeds) > 0)
+    assert speeds[-1] / speeds[-2] == pytest.approx(1.0, abs=0.03)
+    (record,) = [record for record in tr.records if isinstance(record, ContactsStepped)]
+    assert not record.located
+    assert ("contacts changed" in record.reason) == (method == "auto")
