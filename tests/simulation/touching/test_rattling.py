@@ -43,7 +43,11 @@ def dominoes(count):
 def speeds_of(tr, count):
     """Of the wave: from each domino's reaching the next one to the next one's doing so."""
     reach = np.arcsin((APART - THICK) / HIGH)
-    falls = [tr.time[np.argmax(-tr[f"d{k}.angle"] > reach)] for k in range(count)]
+    falls = []
+    for k in range(count):
+        angle = -tr[f"d{k}.angle"]
+        at = int(np.argmax(angle > reach))
+        falls.append(float(np.interp(reach, angle[at - 1 : at + 1], tr.time[at - 1 : at + 1])))
     return APART / np.diff(falls)
 
 
