@@ -166,6 +166,17 @@ CRAFTED = [
 ]
 
 
+def test_events_of_files_from_before_have_no_rounds(saved, tmp_path):
+    def without_rounds(whole):
+        for piece in whole["description"]["pieces"]:
+            piece["events"] = [entry[:2] for entry in piece["events"]]
+
+    (tmp_path / "before.nc").write_bytes(crafted(saved, without_rounds))
+    old, new = dd.load(tmp_path / "before.nc"), dd.load(saved)
+    assert len(new.events) > 0
+    assert [(event.name, event.time) for event in old.events] == [(event.name, event.time) for event in new.events]
+
+
 @pytest.mark.parametrize(("change", "told"), CRAFTED)
 def test_crafted_records_are_told(saved, tmp_path, change, told, no_library_reads):
     (tmp_path / "crafted.nc").write_bytes(crafted(saved, change))

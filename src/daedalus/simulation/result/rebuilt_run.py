@@ -30,6 +30,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 # Of an instant, behind those of its clocks.
 MOST_ROUNDS = int(shared_numbers["most_rounds"])
+# Numbers of an event in files from before.
+OF_EVENTS_BEFORE = 2
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
@@ -220,7 +222,9 @@ def _rebuilt_events(told: PlainRecord, arrays: SavedArrays, known: int, width: i
     events = []
     for k, entry in enumerate(told.items("events")):
         place = f"{told.place}.events[{k}]"
-        index, t, number = checked_list(entry, place, 3)
+        # Files from before hold no rounds: what happened at one time counts as one.
+        whole = [*entry, 0] if isinstance(entry, list) and len(entry) == OF_EVENTS_BEFORE else entry
+        index, t, number = checked_list(whole, place, 3)
         before, after = arrays.get(f"event_{k}", 2, width)
         time = PlainRecord({"time": t}, place).number("time")
         event = checked_integer(index, place, 0, known)
