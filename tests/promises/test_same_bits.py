@@ -55,7 +55,8 @@ def long_model() -> dd.Model:
     return m
 
 
-def test_a_long_function_has_one_value_on_the_interpreter_and_in_machine_code(monkeypatch):
+def test_a_long_function_has_one_value_on_the_interpreter_and_in_machine_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))  # code on the disk would not see the interpreter
     jobs = []
     monkeypatch.setattr(background, "submit", jobs.append)
     m = long_model()
