@@ -47,6 +47,7 @@ def test_results_equal_those_of_one_process(client):
     assert dd.sweep(m, 1.0, on=client, **bands).data.equals(dd.sweep(m, 1.0, **bands).data)
 
 
+@pytest.mark.wide
 def test_derivatives_come_from_a_cluster_too(client):
     m = pendulum()
     options = {"over": {"length": np.linspace(0.5, 2.0, 200)}, "inputs": {"u": 0.1}, "save_at": [0.5, 1.0]}

@@ -73,7 +73,7 @@ def everything_is_imported():
 
 @pytest.mark.usefixtures("everything_is_imported")
 @pytest.mark.parametrize(("on", "workers"), [("cpu", 1), ("cpu", 2), ("auto", 2)])
-@pytest.mark.parametrize("after", [0.05, 2.0])
+@pytest.mark.parametrize("after", [0.05, pytest.param(2.0, marks=pytest.mark.wide)])
 def test_an_interrupt_is_heard_while_lanes_and_threads_are_at_work(on, workers, after):
     """While a kernel is compiled, too: what cannot be ended goes on in the background."""
     sent = []

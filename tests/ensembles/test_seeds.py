@@ -51,7 +51,10 @@ def noisy_well():
     return m
 
 
-@pytest.mark.parametrize("span", [2.0, (-0.7, 1.3), (1e3 - 0.1, 1e3 + 0.1), (-3.0, -2.5)])
+@pytest.mark.parametrize(
+    "span",
+    [(-0.7, 1.3), *(pytest.param(one, marks=pytest.mark.wide) for one in (2.0, (1e3 - 0.1, 1e3 + 0.1), (-3.0, -2.5)))],
+)
 @pytest.mark.parametrize("options", [{"step": 0.05, "method": "rk4"}, {"step": 0.013}, {"step": 0.04, "rtol": 1e-4}])
 def test_kernels_draw_what_runs_draw(options, span):
     """Chains of cells from any time on, for steps of any length; lanes that take other steps than their neighbours."""

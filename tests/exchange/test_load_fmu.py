@@ -262,7 +262,7 @@ def test_own_fmus_there_and_back(tmp_path, kind, version):
         assert bounces == pytest.approx([e.time for e in own.events], rel=1e-8)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.wide), 3])
 def test_no_bounce_is_missed(tmp_path, version):
     """Heights after a bounce are zero but for rounding, of either sign."""
     path = dd.exchange.fmu(ball(), tmp_path / "ball.fmu", kind="model_exchange", version=version).path

@@ -42,6 +42,7 @@ def energy(row, sides):
 STILL, UPRIGHT = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.wide
 def test_without_damping_a_box_that_tumbles_on_another_keeps_its_energy_to_the_tolerance():
     sides = [0.2, 0.3, 0.1]
     m = bodies([("box", sides, [0, 0, 0.25], turn([1, 2, 3], 0.7), [0.3, 0.2, 0], [1, 2, 3])], 0.0, 0.0)

@@ -30,7 +30,7 @@ def cart(static=None, push=0.0):
     return m
 
 
-@pytest.mark.parametrize("end", [1.0, 2.0])
+@pytest.mark.parametrize("end", [1.0, pytest.param(2.0, marks=pytest.mark.wide)])
 def test_a_cart_that_a_ball_hits_slides_and_comes_to_rest(end):
     # Behind the impact it has half the ball's speed v and loses level / 2 a second, up to where it rests.
     sens = dd.sensitivities(cart(), end, wrt=["level", "ball.velocity[0]"])

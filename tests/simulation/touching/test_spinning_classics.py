@@ -17,6 +17,7 @@ def weighty():
     return m
 
 
+@pytest.mark.wide
 def test_a_bowling_ball_with_side_spin_ends_its_hook_rolling():
     # About the points of the lane angular momentum stays: v = (5 v₀ + 2 ω₀ × R ẑ) / 7.
     radius, mass, speed, spin = 0.108, 6.0, 8.0, -30.0
