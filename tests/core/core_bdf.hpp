@@ -80,10 +80,14 @@ void bdf() {
         const double error = record.step_x.data()[3 * (record.step_count - 1)] - exact(2);
         CHECK(std::fabs(error) < (order == 1 ? 1e-4 : 1e-6));
         const DenseRecord& dense = record.dense;
-        const Pieces pieces{dense.starts.data(), dense.ends.data(), dense.coefficients.data(), dense.count, 3,
-                            dense.degree};
+        const Pieces pieces{dense.starts.data(), dense.ends.data(), nullptr, dense.count, 3, dense.degree};
+        // A run keeps its pieces packed: the powers that its steps have, and x' as the slope of x.
+        const long long piece = piece_at(pieces, 1.234);
+        std::vector<double> whole(static_cast<std::size_t>(3 * (dense.degree + 1)));
+        write_piece(dense, piece, 3, whole.data());
+        const double begin = pieces.starts[piece], length = pieces.ends[piece] - begin;
         double row[3];
-        evaluate_piece(pieces, piece_at(pieces, 1.234), 1.234, row);
+        evaluate_polynomial(whole.data(), dense.degree, 3, (1.234 - begin) / length, row);
         CHECK(near(row[0], exact(1.234), order == 1 ? 1e-4 : 1e-6));
 
         const Model guards(above_half, {1, 3, 0, 0}, 1), resets(raise_by_half, {1, 3, 0, 0}, 3);
