@@ -24,6 +24,7 @@ struct ImplicitOscillator {
         // Columns: x1 (rows 0 by x', 1), x2 (rows 0, 1 by x'), z (rows 1, 2).
         model.matrix.n = 3, model.matrix.colind = {0, 2, 4, 6}, model.matrix.rows = {0, 1, 0, 1, 1, 2};
         model.dot_place = {0, 3}, model.all_place = {1, 2, 4, 5};
+        model.dot_row = {0, 1}, model.dot_column = {0, 1};
         model.index = {1, 1, 1}, model.level = {0, 0, 0}, model.constraints = {2};
         model.has_derivative = {1, 1};
     }
