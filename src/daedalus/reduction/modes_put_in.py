@@ -1,6 +1,6 @@
 """Equations read instruction by instruction, and written again with a mode in the place of each condition.
 
-What a mode stands for is said in `daedalus.reduction.switches`.
+`daedalus.reduction.switches` says what a mode stands for.
 """
 
 from __future__ import annotations
