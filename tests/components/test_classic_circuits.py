@@ -23,7 +23,7 @@ EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
     "differential_pair", "flyback", "lc_ladder", "timer", "jfet_oscillator", "tunnel_diode", "excess_phase",
-    "controlled_rectifier", "log_amplifier", "half_wave_inductive", "sram_cell", "switched_capacitor",
+    "controlled_rectifier", "log_amplifier", "half_wave_inductive", "sram_cell", "switched_capacitor", "domino_gate",
 ]  # fmt: skip
 SLOW = sorted(set(KNOWN) - set(EVERYDAY))
 ALL = [*EVERYDAY, *(pytest.param(name, marks=pytest.mark.wide) for name in SLOW)]

@@ -65,12 +65,11 @@ def charges_of(system: System, origin: By[System]) -> Charges | None:
     rows = [row for row in _varying(mass, system) if not ca.depends_on(mass[row, :], rates)]
     if not rows:
         return None
-    found = _shares(system, mass[rows, :], shares_of)
-    used = np.flatnonzero(found.any(axis=1))
+    found, bent = _shares(system, mass[rows, :], shares_of), _varying(shares_of, system)
+    used = np.flatnonzero(found[:, bent].any(axis=1))
     if not used.size:
         return None
     rows, every = [rows[k] for k in used], found[used]
-    bent = _varying(shares_of, system)
     curved, straight = np.zeros_like(every), every.copy()
     curved[:, bent], straight[:, bent] = every[:, bent], 0.0
     still = ca.SX.zeros(rates.numel())
