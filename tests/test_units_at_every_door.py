@@ -169,7 +169,7 @@ def plain(value, unit):
 
 
 @pytest.mark.parametrize("name", DOORS)
-@settings(max_examples=examples(2), deadline=None)
+@settings(max_examples=examples(2, 1), deadline=None)
 @given(data=st.data())
 def test_any_unit_gives_the_numbers_that_plain_ones_give(name, data):
     def q(value, unit):

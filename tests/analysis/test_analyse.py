@@ -35,7 +35,7 @@ def linear_model(E, A):
     st.lists(st.tuples(st.sampled_from(["infinite", "finite"]), st.integers(1, 3)), min_size=1, max_size=3),
     st.integers(0, 10**6),
 )
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25, 5), deadline=None)
 def test_random_linear_systems_have_the_index_of_their_pencil(shapes, seed):
     """The blocks are hidden behind full matrices, so that the structure says nothing and has to be repaired."""
     rng = np.random.default_rng(seed)

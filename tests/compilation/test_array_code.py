@@ -57,7 +57,7 @@ def fields(draw):
     return ca.Function("field", [x, p], [sum(values[-3:], values[-4]), values[-1][::2], band])
 
 
-@settings(max_examples=examples(12, 6), deadline=None)
+@settings(max_examples=examples(12, 3), deadline=None)
 @given(f=fields(), seed=st.integers(0, 100))
 def test_loops_give_the_interpreters_bits(f, seed):
     generator = np.random.default_rng(seed)

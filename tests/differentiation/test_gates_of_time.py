@@ -33,7 +33,7 @@ MODELS = {gate: gated(gate) for gate in GATES}
 @given(
     st.sampled_from(sorted(GATES)), st.floats(0.25, 0.75), st.floats(0.08, 0.12), st.sampled_from(["auto", "radau5"])
 )
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(8, 4), deadline=None)
 def test_each_edge_moves_as_its_own_condition_says(gate, duty, period, method):
     """Where a ramp falls the gate changes at whole periods, whatever the duty is; between, where it meets the duty."""
     m, span, step = MODELS[gate], 0.47, 1e-6

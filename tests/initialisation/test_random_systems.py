@@ -65,7 +65,7 @@ def test_guesses_become_the_nearest_consistent_start(seed, slow, chains):
     np.testing.assert_allclose(directions.T @ values, 0.0, atol=1e-6)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25, 4), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 3))
 def test_a_consistent_start_given_in_full_is_accepted_and_one_beside_it_refused(seed, slow, chain):
     e, a, rate, constant, _, _ = random_system(seed, slow, [chain])

@@ -60,7 +60,7 @@ def random_loop(tree, q, draw):
     return "spherical", first, last, place, point, {}
 
 
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(3, 1), deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_accelerations_of_graphs_are_those_of_body_coordinates(seed):
     draw = np.random.default_rng(seed + 1)

@@ -43,7 +43,7 @@ def test_a_share_of_a_millionth_in_twenty_thousand_periods():
     level=st.floats(-0.999, 0.999),
     begin=st.floats(-50.0, 50.0),
 )
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30, 4), deadline=None)
 def test_all_crossings_of_a_wave(frequency, phase, level, begin):
     end = begin + 40.0
     turns = np.arange(np.floor((frequency * begin + phase) / 6.29) - 2, np.ceil((frequency * end + phase) / 6.28) + 2)
