@@ -1,6 +1,8 @@
 """The core's headers alone, in a plain C++ program for any processor (`make sanitize` runs it under sanitizers)."""
 
 import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,3 +29,15 @@ def test_the_headers_stand_alone(tmp_path, test, kernels, printed):
     result = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert result.stdout == printed
     assert result.returncode == 0
+
+
+def test_code_for_newer_processors_leaves_no_function_for_all():
+    """A linker keeps one copy of a weak function; one of AVX2 code would end the process on older processors."""
+    objects = sorted(ROOT.glob("build/*/CMakeFiles/steppers_avx2.dir/**/*.o"))
+    if not objects or not shutil.which("nm"):
+        pytest.skip("no steppers were built here for two instruction sets")
+    shared = set()
+    for built in objects:
+        listed = subprocess.run(["nm", "--demangle", str(built)], capture_output=True, text=True, check=True).stdout
+        shared |= set(re.findall(r"^\S+ [WV] (?!.*avx2)(?!DW\.ref)(.+)$", listed, re.MULTILINE))
+    assert shared == set()

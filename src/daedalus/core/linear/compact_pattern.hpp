@@ -15,7 +15,7 @@ inline namespace DAEDALUS_ISA {
 struct CompactPattern {
     std::int32_t n = 0, nonzeros = 0;
     Block<std::int32_t> begin, rows;
-    std::shared_ptr<KeptOrder> kept;
+    Shared<KeptOrder> kept;
 
     [[nodiscard]] bool make(const Pattern& pattern) noexcept {
         constexpr long long most = std::numeric_limits<std::int32_t>::max() / 4;

@@ -3,10 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "machine/platform.hpp"
+#include "machine/shared.hpp"
 
 namespace daedalus {
 
@@ -35,7 +34,7 @@ private:
 struct Pattern {
     long long n = 0;
     std::vector<long long> colind, rows;
-    std::shared_ptr<KeptOrder> order = std::make_shared<KeptOrder>();  // copies have the same
+    Shared<KeptOrder> order = Shared<KeptOrder>::make();  // copies have the same
 
     DAEDALUS_INLINE long long nonzeros() const { return static_cast<long long>(rows.size()); }
 };

@@ -2,7 +2,11 @@
 #pragma once
 
 // Kernels live in an inline namespace named after the instruction set, so two builds of them never mix at link time.
-#ifndef DAEDALUS_ISA
+#ifdef DAEDALUS_ISA
+#include "machine/shared_code.hpp"
+
+DAEDALUS_SHARED_CODE(extern)
+#else
 #define DAEDALUS_ISA baseline
 #endif
 

@@ -125,7 +125,7 @@ PythonImplicitModel with_linear(const PythonImplicitModel& self, const std::stri
         if (name == "amg") wish.kind = Preconditioning::multigrid;
         if (name == "block_ilu") wish.kind = Preconditioning::block_factors;
         if (name == "banded") wish.kind = Preconditioning::band;
-        wish.cells = std::make_shared<const std::vector<std::int32_t>>(std::move(cells));
+        wish.cells = Shared<const std::vector<std::int32_t>>::make(std::move(cells));
     } else if (!preconditioner.is_none()) {
         wish.kind = Preconditioning::given;
         wish.given = {preconditioner.ptr(), prepare_given, apply_given};

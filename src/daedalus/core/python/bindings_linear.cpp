@@ -31,7 +31,7 @@ public:
         if (form == "multigrid" || form == "chosen") wish.kind = Preconditioning::multigrid;
         if (form == "block_ilu") wish.kind = Preconditioning::block_factors;
         if (form == "banded") wish.kind = Preconditioning::band;
-        wish.cells = std::make_shared<const std::vector<std::int32_t>>(std::move(cells));
+        wish.cells = Shared<const std::vector<std::int32_t>>::make(std::move(cells));
         solver_ = kernels_.make(pattern_, form_named(form), wish);
         if (!solver_) throw std::bad_alloc();
     }

@@ -3,8 +3,9 @@
 
 #include <complex>
 #include <cstdint>
-#include <memory>
 #include <vector>
+
+#include "machine/shared.hpp"
 
 namespace daedalus {
 
@@ -32,7 +33,7 @@ struct PreconditionerWish {
     Preconditioning kind = Preconditioning::incomplete_factors;
     GivenPreconditioner given;
     // Which cell of a field each unknown belongs to; empty: each is one.
-    std::shared_ptr<const std::vector<std::int32_t>> cells;
+    Shared<const std::vector<std::int32_t>> cells;
     // By which factor the residual has to fall. Stages of Rosenbrock methods have as many digits then; corrections of
     // Newton's method need fewer, since the next one mends what is left.
     double accuracy = 1e-9;
@@ -44,6 +45,8 @@ struct PreconditionerWish {
     // 12.9 s by factors of 6.5e8 operations and 13.9 by multigrid at 128 cells a side; operations grow eightfold for twice
     // the side, iterations by a factor of four.
     double most_operations = 1.5e9;
+
+    DAEDALUS_INLINE ~PreconditionerWish() = default;
 };
 
 }  // namespace daedalus
