@@ -65,11 +65,14 @@ def test_loops_give_the_interpreters_bits(f, seed):
     if code is None or f.n_instructions() <= 3000:
         return
     compiled = compile_function(f)
+    assert compiled.tier in ("llvm scalar loops", "llvm loops", "disk cache")
+    for _ in range(2):
+        for scale in (1.0, 1e3):
+            arguments = [scale * generator.normal(size=CELLS), generator.normal(size=3)]
+            for mine, other in zip(compiled(*arguments), f.call(arguments), strict=True):
+                np.testing.assert_array_equal(mine, np.array(other.nonzeros()).ravel())
+        compiled.wait()
     assert compiled.tier in ("llvm loops", "disk cache")
-    for scale in (1.0, 1e3):
-        arguments = [scale * generator.normal(size=CELLS), generator.normal(size=3)]
-        for mine, other in zip(compiled(*arguments), f.call(arguments), strict=True):
-            np.testing.assert_array_equal(mine, np.array(other.nonzeros()).ravel())
 
 
 def diffusion(side):
@@ -92,7 +95,7 @@ def test_jacobians_are_loops_too():
     f = diffusion(side)
     u = ca.SX.sym("u", side, side)
     jacobian = ca.Function("J", [u], [ca.jacobian(ca.vec(f(u)), ca.vec(u))])
-    compiled = compile_function(jacobian)
+    compiled = compile_function(jacobian).wait()
     assert compiled.tier in ("llvm loops", "disk cache")
     value = np.random.default_rng(0).normal(size=(side, side))
     np.testing.assert_array_equal(compiled(value)[0], np.array(jacobian(value).nonzeros()))
@@ -109,6 +112,36 @@ def test_parts_that_are_used_again_are_kept_in_memory_of_their_own():
     value = np.linspace(0, 3, 3000)
     for mine, other in zip(compile_function(f)(value), f.call([value]), strict=True):
         np.testing.assert_array_equal(mine, other.full().ravel())
+
+
+def test_a_loop_reads_values_that_different_formulas_have_kept():
+    """Forces on a chain read coordinates of one neighbour from inputs, and what was computed in several ways."""
+    x = ca.SX.sym("x", 900)
+    kept = ca.vertcat(ca.sin(x[:300]), ca.exp(x[300:600]), x[600:] * x[:300])
+    f = ca.Function("f", [x], [kept + np.roll(kept, 1, 0), kept * ca.cos(kept)])
+    code = array_code(read_instructions(f), STYLE)
+    assert code is not None
+    assert code.text.count("!llvm.loop !") <= 8
+    value = np.linspace(-1, 1, 900)
+    for mine, other in zip(compile_function(f, wait=True)(value), f.call([value]), strict=True):
+        np.testing.assert_array_equal(mine, other.full().ravel())
+
+
+def test_loops_that_do_little_wait_for_no_vectors(monkeypatch, tmp_path):
+    """The first calls go through plain loops, with the same bits as the vector code that follows."""
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    monkeypatch.setattr("daedalus.compilation.background.submit", lambda job: None)
+    x = ca.SX.sym("x", 700)
+    f = ca.Function("first_calls", [x], [ca.sin(x) * np.roll(ca.cos(x), 1, 0) + x**2 / (1.25 + x * x)])
+    value = np.linspace(-2, 2, 700)
+    compiled = compile_function(f)
+    assert compiled.tier == "llvm scalar loops"
+    first = compiled(value)[0]
+    again = compile_function(ca.Function("again", [x], [f(x)]))
+    assert again.tier == "llvm scalar loops"
+    assert compiled.wait().tier == again.tier == "llvm loops"
+    np.testing.assert_array_equal(compiled(value)[0], first)
+    np.testing.assert_array_equal(first, f(value).full().ravel())
 
 
 @pytest.mark.wide

@@ -47,10 +47,11 @@ _KEPT, _CONSTANT, _INPUT_SHAPE, _CONSTANT_SHAPE = 7, 1, 100, 1000
 
 
 class ArrayCode(NamedTuple):
-    """LLVM's text, and how many numbers of working memory it needs."""
+    """LLVM's text, how many numbers of working memory it needs, and how many operations are written in it."""
 
     text: str
     work: int
+    written: int
 
 
 class TreeGroup(NamedTuple):
@@ -191,7 +192,7 @@ class LoopWriter:
             '!1 = !{!"llvm.loop.parallel_accesses", !0}',
             *(f"!{k + 2} = distinct !{{!{k + 2}, !1}}" for k in range(self.loops)),
         ]
-        return ArrayCode("\n".join(text), self.trees.work)
+        return ArrayCode("\n".join(text), self.trees.work, self.written)
 
     def write_all(self) -> None:
         """All groups, in their order."""
@@ -246,11 +247,14 @@ class LoopWriter:
         if depth > DEEPEST:
             raise IrregularError
         kind = trees.kind[one]
-        if np.any(trees.operation[members] != trees.operation[one]) or np.any(trees.kind[members] != kind):
-            raise IrregularError
-        if trees.root[one] and not top:
+        if not top and np.all(trees.root[members]):
+            # Kept values, whatever computed each of them.
             leaves.append(_Leaf("%w", trees.work_place[members]))
             return len(leaves) - 1
+        if np.any(trees.operation[members] != trees.operation[one]) or np.any(trees.kind[members] != kind):
+            raise IrregularError
+        if not top and np.any(trees.root[members]):
+            raise IrregularError
         if kind >= _INPUT_SHAPE and trees.operation[one] == ca.OP_INPUT:
             leaves.append(_Leaf(f"%in{trees.first[one]}", trees.second[members]))
             return len(leaves) - 1

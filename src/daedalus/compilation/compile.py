@@ -197,7 +197,7 @@ def _translation(function_rows: _FunctionRows, wish: CodeWish, wait: bool) -> Tr
         stored = _stored(function_rows, wish)
         if stored is not None:
             return stored
-        looping = _as_loops(function_rows, wish._replace(seldom=()))
+        looping = _as_loops(function_rows, wish._replace(seldom=()), wait)
         if looping is not None:
             return looping
         early = _prologue_of(function_rows, wish)
@@ -286,25 +286,32 @@ def _as_parts(function_rows: _FunctionRows, wish: CodeWish) -> Translation | Non
     return None
 
 
-def _as_loops(function_rows: _FunctionRows, wish: CodeWish) -> Translation | None:
-    """The finished translation of a long function whose formulas repeat, as those of a field do; None for others."""
+def _as_loops(function_rows: _FunctionRows, wish: CodeWish, wait: bool) -> Translation | None:
+    """The translation of a long function whose formulas repeat, as those of a field do; None for others."""
     try:
-        return _loops_of(function_rows.rows(placed=False), wish)
+        return _loops_of(function_rows.rows(placed=False), wish, wait)
     except UnknownOperationError:
         return None
 
 
-def _loops_of(rows: Instructions, wish: CodeWish) -> Translation | None:
+def _loops_of(rows: Instructions, wish: CodeWish, wait: bool = False) -> Translation | None:
     if wish.choice not in ("auto", "llvm"):
         return None
     key = (rows.digest(), wish)
     with _lock:
         known = _by_content.get(key)
-    if known is not None and known.finished:
+    if known is not None and (known.finished or known.coded):
         count("found_in_memory")
         return known
-    outcome = as_loops(rows, wish)
-    return None if outcome is None else _shared(key, _finished(outcome))
+    found = as_loops(rows, wish, wait)
+    if found is None:
+        return None
+    if found.better is None:
+        return _shared(key, _finished(found.now))
+    better = found.better
+    translation = _shared(key, Translation(lambda own: better(), found.now, found.now.work))
+    background.submit(_finish_if_wanted(weakref.ref(translation)))
+    return translation
 
 
 def _long_outcome(own: Translation, function_rows: _FunctionRows, wish: CodeWish) -> TranslationOutcome:

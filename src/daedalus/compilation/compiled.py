@@ -68,6 +68,11 @@ class Translation:
         return self.outcome
 
     @property
+    def coded(self) -> bool:
+        """Whether there is machine code already, which gives the same bits as what is still to come."""
+        return self.outcome is not None and self.outcome.code is not None
+
+    @property
     def room(self) -> int:
         """About how many bytes of memory its code takes: the object, its image, and what LLVM notes beside them."""
         code = None if self.outcome is None else self.outcome.code
@@ -153,8 +158,8 @@ class Compiled:
 
     @property
     def tier(self) -> str:
-        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "llvm loops", "llvm parts", "disk cache",
-        "C compiler" or "interpreter"."""
+        """Where the code comes from: "llvm O2", "llvm O1", "llvm O0", "llvm loops", "llvm scalar loops", "llvm parts",
+        "disk cache", "C compiler" or "interpreter"."""
         return self._outcome.tier
 
     @property

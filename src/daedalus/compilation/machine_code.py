@@ -147,21 +147,22 @@ def _linker() -> _Linker:
 
 
 @functools.cache
-def _loop_builder() -> Any:
-    """What builds LLVM's own pipeline for modules with loops, which become vector code."""
+def _loop_builder(vectors: bool) -> Any:
+    """What builds LLVM's own pipeline for modules with loops, which become vector code where that is asked for."""
     llvm = binding()
     with LLVM_LOCK:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
+        options.loop_vectorization = vectors
         # Runs whose lengths are in a table would be written out one after the other.
         options.loop_unrolling = False
         return llvm.create_pass_builder(target_machine(2), options)
 
 
-def object_code(text: str, level: int, loops: bool = False) -> bytes:
+def object_code(text: str, level: int, loops: bool = False, vectors: bool = True) -> bytes:
     """Object code of one module of LLVM text; level 0 to 3 is how hard the code generator tries.
 
-    `loops`: the text has loops that are worth LLVM's whole pipeline.
+    `loops`: the text has loops that are worth LLVM's whole pipeline. `vectors`: they become vector code, which takes
+    LLVM more than twice as long.
     """
     llvm = binding()
     with LLVM_LOCK:
@@ -171,7 +172,7 @@ def object_code(text: str, level: int, loops: bool = False) -> bytes:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         if loops:
-            builder = _loop_builder()
+            builder = _loop_builder(vectors)
             # A pipeline of modules runs once.
             builder.getModulePassManager().run(module, builder)
         elif level:

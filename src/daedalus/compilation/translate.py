@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from daedalus.compilation import background, c_compiler, disk_cache, interpreter, machine_code
-from daedalus.compilation.array_code import array_code
+from daedalus.compilation.array_code import ArrayCode, array_code
 from daedalus.compilation.counting import count
 from daedalus.compilation.foreign_calls import calls_foreign_code, python_call
 from daedalus.compilation.lanes.machine import lane_object, lane_width
@@ -26,6 +26,9 @@ AT_ONCE_QUICK = 9000
 # Longer ones are cut: up to here the time per instruction hardly grows with the length of a piece, and longer pieces
 # pass fewer values through memory; a piece takes about 0.1 s, which is as long as the end of a process has to wait.
 CHUNK = 2000
+# Vector code takes LLVM 0.8 ms more for each operation written in a loop, and saves 0.3 ns each time that it is done.
+# Where loops do it less often than this in a call, a thousand calls do not pay for it: the first ones do without.
+VECTORS_PAY = 2500
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
 CODE_VERSION = 2
 
@@ -172,8 +175,18 @@ def _with_llvm(
     return TranslationOutcome("disk cache" if stored else f"llvm O{level}", code=code)
 
 
-def as_loops(rows: Instructions, wish: CodeWish) -> TranslationOutcome | None:
-    """Machine code of a long function whose formulas repeat, as loops; None where they do not, or LLVM is missing."""
+class LoopsOutcome(NamedTuple):
+    """Code of a function as loops: what there is now, and what gives better code where that takes its time."""
+
+    now: TranslationOutcome
+    better: Callable[[], TranslationOutcome] | None = None
+
+
+def as_loops(rows: Instructions, wish: CodeWish, wait: bool = False) -> LoopsOutcome | None:
+    """Machine code of a long function whose formulas repeat, as loops; None where they do not, or LLVM is missing.
+
+    wait: vector code at once, however long it takes.
+    """
     started = time.perf_counter()
     try:
         host = machine_code.host()
@@ -182,13 +195,33 @@ def as_loops(rows: Instructions, wish: CodeWish) -> TranslationOutcome | None:
         if written is None:
             return None
         key = _key("llvm loops", rows, wish.strict, host, ca.CasadiMeta.version())
-        code, stored = disk_cache.code_of(
-            key,
-            lambda objects: machine_code.link(objects, wish.strict),
-            lambda: [machine_code.object_code(written.text, 2, loops=True)],
-        )
+        if not wait and wish.strict and written.written * VECTORS_PAY > len(rows):
+            return _loops_in_two_steps(key, written, started)
+        return LoopsOutcome(_vector_loops(key, written, wish.strict, started))
     except (ImportError, OSError, RuntimeError):
         return None
+
+
+def _loops_in_two_steps(key: str, written: ArrayCode, started: float) -> LoopsOutcome:
+    """Vector code out of the disk cache, else loops without vectors for the time until there is vector code."""
+    try:
+        return LoopsOutcome(_vector_loops(key, written, True, started, only_stored=True))
+    except _NotStoredError:
+        objects = [machine_code.object_code(written.text, 1, loops=True, vectors=False)]
+        code, seconds = machine_code.link(objects, True), time.perf_counter() - started
+        now = TranslationOutcome("llvm scalar loops", "", seconds, code, work=written.work)
+        return LoopsOutcome(now, lambda: _vector_loops(key, written, True, time.perf_counter()))
+
+
+def _vector_loops(
+    key: str, written: ArrayCode, strict: bool, started: float, only_stored: bool = False
+) -> TranslationOutcome:
+    def compiled() -> list[bytes]:
+        if only_stored:
+            raise _NotStoredError
+        return [machine_code.object_code(written.text, 2, loops=True)]
+
+    code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, strict), compiled)
     tier, seconds = "disk cache" if stored else "llvm loops", time.perf_counter() - started
     return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work)
 
