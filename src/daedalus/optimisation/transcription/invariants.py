@@ -1,8 +1,8 @@
 """Quantities that a model keeps whatever its inputs do: its constraints and invariants, and conserved norms and sums.
 
-What a reduction or a body keeps at zero is known by name. Beside it, a model may conserve a quadratic form of one of
-its vectors without saying so, as a hand-written unit quaternion does: q' = ½ q ⊗ ω keeps |q|². Such forms
-Q(x) = xᵀ S x + sᵀ x of each vector are found by asking dQ/dt = 0 at random points, a linear system for S and s.
+What a reduction or a body keeps at zero is known by name. Beside it, a model may conserve a quadratic form of its
+states without saying so, as a hand-written unit quaternion does: q' = ½ q ⊗ ω keeps |q|². Such forms
+Q(x) = xᵀ S x + sᵀ x are found by asking dQ/dt = 0 at random points, a linear system for S and s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
+from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING, SINGULAR, STILL
 from daedalus.initialisation.freedom import row_reduced
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.system.once import once
@@ -21,11 +21,16 @@ from daedalus.model.system.system import System
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.description.unknown import Unknown
 from daedalus.optimisation.stage_form import stage_form
+from daedalus.optimisation.transcription.formula_values import values_of_formulas
 
-# Vectors of at most so many elements are searched for quadratic forms.
+# At most so many states together are searched for quadratic forms.
 LARGEST = 16
 # Numbers this near to a whole one are it, but for the rounding of the singular vectors.
 PLAIN = 1e-7
+# A sum of terms that is smaller than this share of each of them is zero.
+SAME = 100 * ROUNDING
+# Over so many decades sizes of symbols are spread, so that each term is the largest one at some point.
+DECADES = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,49 +139,81 @@ def kept_quantities(description: Description) -> KeptQuantities:
 
 
 def conserved_forms(system: System) -> tuple[tuple[str, ca.SX], ...]:
-    """Quadratic forms of single vectors that no input changes: (name of the vector, form).
+    """Independent quadratic forms of the states that no input changes: (names of the variables, form).
+
+    They are looked for among all states together; where these are many, among those of each vector.
 
     Example
     -------
     >>> import daedalus as dd
     >>> m = dd.Model("turning")
-    >>> x, u = m.state("x", 2, start=[1.0, 0.0]), m.input("u")
-    >>> m.equation(m.der(x), [-u * x[1], u * x[0]])
+    >>> x, y, u = m.state("x", start=1.0), m.state("y", start=0.0), m.input("u")
+    >>> m.equation([m.der(x), m.der(y)], [-u * y, u * x])
     >>> [name for name, _ in conserved_forms(m.freeze())]
-    ['x']
+    ['x, y']
     """
     held = {symbol_key(s) for e in {**system.invariants, **system.watched}.values() for s in ca.symvar(e)}
-    found = []
-    rates = stage_form(system).rates
+    x, rates, vectors = system.symbol("x"), stage_form(system).rates, dict[str, list[int]]()
     for variable in system.of_kind("state"):
         place = system.places[variable.name]
-        if place.letter != "x" or not 2 <= variable.size <= LARGEST:
-            continue
-        positions = place.positions.tolist()
-        own = system.symbol("x")[positions]
-        if any(symbol_key(s) in held for s in elements(own)):
-            continue
-        found += [(variable.name, form) for form in _forms(system, own, rates[positions])]
+        if place.letter == "x" and not any(symbol_key(s) in held for s in elements(x[place.positions.tolist()])):
+            vectors[variable.name] = place.positions.tolist()
+    together = [k for own in vectors.values() for k in own]
+    groups = [together] if len(together) <= LARGEST else [own for own in vectors.values() if len(own) <= LARGEST]
+    found = []
+    for own in groups:
+        for form in _forms(x[own], rates[own]) if len(own) > 1 else ():
+            names = [name for name, positions in vectors.items() if ca.depends_on(form, x[positions])]
+            found.append((", ".join(names), form))
     return tuple(found)
 
 
-def _forms(system: System, x: ca.SX, rates: ca.SX) -> list[ca.SX]:
-    """A basis of the forms of one vector that its rates conserve."""
-    n = x.numel()
-    pairs = [(i, j) for i in range(n) for j in range(i + 1)]
+def _forms(x: ca.SX, rates: ca.SX) -> list[ca.SX]:
+    """Independent forms of some states that their rates conserve, sums first."""
+    pairs = [(i, j) for i in range(x.numel()) for j in range(i + 1)]
     monomials = ca.vertcat(*(x[i] * x[j] for i, j in pairs), x)
-    change = ca.jtimes(monomials, x, rates)
-    symbols = concatenate(ca.symvar(change))
-    function = ca.Function("change", [symbols], [change])
-    random = np.random.default_rng(7)
-    count = monomials.numel() + 8
-    samples = function(ca.DM(random.uniform(-1.5, 1.5, (symbols.numel(), count)))).full().T
-    samples = samples[np.isfinite(samples).all(axis=1)]
-    if len(samples) < monomials.numel():
+    samples, changes = _changes(x, rates, pairs), _changes(x, rates, pairs, DECADES)
+    if min(len(samples), len(changes)) < monomials.numel():
         return []
-    _, sizes, right = np.linalg.svd(samples / max(np.abs(samples).max(), NOT_ZERO))
-    rank = int(np.sum(sizes > SINGULAR * max(sizes[0], NOT_ZERO)))
-    return [_written(row, monomials) for row in _tidied(right[rank:])]
+    # Each monomial and each sample is as large as any other: constants of a model spread over many decades.
+    sizes = _sizes_of(samples, axis=0)
+    samples /= sizes
+    _, singular, right = np.linalg.svd(samples / _sizes_of(samples, axis=1), full_matrices=False)
+    rank = int(np.sum(singular > SINGULAR * max(singular[0], NOT_ZERO)))
+    rows = right[rank:] / sizes
+    rows = _tidied(rows / _sizes_of(rows, axis=1))
+    # A term that is small beside others is no rounding: dQ/dt has to vanish beside each, whichever is large.
+    left, terms = np.abs(changes @ rows.T), np.abs(changes) @ np.abs(rows.T)
+    forms = [_written(row, monomials) for row in rows[(left <= SAME * terms).all(axis=0)]]
+    return _independent(forms[::-1], x)
+
+
+def _changes(x: ca.SX, rates: ca.SX, pairs: list[tuple[int, int]], decades: float = 0.2) -> np.ndarray:
+    """How the products of pairs of states and the states themselves change at random points, (points, monomials)."""
+    count = len(pairs) + x.numel() + 8
+    values, slopes = values_of_formulas(concatenate([x, rates]), count, decades).reshape(2, x.numel(), -1)
+    changes = np.vstack([*(values[i] * slopes[j] + values[j] * slopes[i] for i, j in pairs), slopes]).T
+    return np.asarray(changes[np.isfinite(changes).all(axis=1)])
+
+
+def _sizes_of(samples: np.ndarray, axis: int) -> np.ndarray:
+    """The largest entries of columns or rows; 1 for those that are zero."""
+    largest = np.abs(samples).max(axis=axis, keepdims=True, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _independent(forms: list[ca.SX], x: ca.SX) -> list[ca.SX]:
+    """Forms that are no functions of those before them: the square of a sum that is conserved says nothing new."""
+    if not forms:
+        return []
+    at = np.random.default_rng(11).uniform(-1.5, 1.5, x.numel())
+    slopes = np.array(ca.Function("slopes", [x], [ca.jacobian(concatenate(forms), x)])(at).full())
+    slopes /= _sizes_of(slopes, axis=1)
+    kept: list[int] = []
+    for k in range(len(forms)):
+        if np.linalg.matrix_rank(slopes[[*kept, k]], tol=STILL) > len(kept):
+            kept.append(k)
+    return [forms[k] for k in kept]
 
 
 def _tidied(rows: np.ndarray) -> np.ndarray:
