@@ -31,8 +31,7 @@ from daedalus.compilation.llvm_code import (
 from daedalus.compilation.operations import COPIES, literal, operations, power
 from daedalus.model.system.instruction_list import Instructions
 
-# A tree deeper than this, as a sum of many terms is, is left to straight code: it would be one long formula. Recursions
-# over more steps have to repeat much beside them.
+# A tree deeper than this, as a sum of many terms is, is left to straight code: it would be one long formula.
 DEEPEST = 100
 # Written-out operations of all loops together: more are not worth being called a few shapes.
 MOST_WRITTEN = 6000
@@ -41,7 +40,8 @@ MOST_LOOPS = 600
 FEWEST = 4
 # A constant that stands in so many places belongs to the shape; others are looked up.
 FREQUENT = 32
-# Runs must be this long on average; shorter ones are looked up in tables.
+# Runs must be this long on average; shorter ones are looked up in tables. As often an operation that is written must be
+# done on average.
 SHORTEST_RUN = 8
 _KEPT, _CONSTANT, _INPUT_SHAPE, _CONSTANT_SHAPE = 7, 1, 100, 1000
 
@@ -165,6 +165,9 @@ def _bytes(name: str, numbers: np.ndarray, alignment: int) -> str:
 class LoopWriter:
     """LLVM's text for groups of trees."""
 
+    # Whether a function that is no good as loops becomes straight code.
+    else_straight = True
+
     def __init__(self, trees: Trees, style: Style) -> None:
         self.trees, self.style = trees, style
         self.operations = operations(style.strict)
@@ -196,12 +199,20 @@ class LoopWriter:
 
     def write_all(self) -> None:
         """All groups, in their order."""
-        for group in self.trees.groups:
+        groups = self.trees.groups
+        looping = sum(len(group.members) >= FEWEST for group in groups)
+        # Trees without enough equals have at least one operation each: most functions without loops are seen by that.
+        self._refuse_irregular(sum(len(group.members) for group in groups if len(group.members) < FEWEST), looping)
+        for group in groups:
             self._write(group)
-            if self.written > MOST_WRITTEN or self.loops > MOST_LOOPS:
-                raise IrregularError
-        # Steps of a recursion stand one by one: they are left to straight code where they are most of the function.
-        if self.trees.deepest > DEEPEST and self.written * SHORTEST_RUN > self.trees.computed.sum():
+            self._refuse_irregular(self.written, self.loops)
+
+    def _refuse_irregular(self, written: int, loops: int) -> None:
+        if written > MOST_WRITTEN or loops > MOST_LOOPS:
+            raise IrregularError
+        # What stands one by one, as steps of a recursion do, is left to straight code where it is most of the function.
+        rare = self.else_straight or self.trees.deepest > DEEPEST
+        if rare and written * SHORTEST_RUN > self.trees.computed.sum():
             raise IrregularError
 
     def emit(self, lines: str) -> None:

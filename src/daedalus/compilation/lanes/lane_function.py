@@ -128,6 +128,8 @@ def _loops(rows: Instructions, lanes: int, shared: frozenset[int], summed: froze
 class _LaneLoops(LoopWriter):
     """Loops whose numbers are those of all lanes."""
 
+    else_straight = False
+
     def __init__(self, trees: Trees, lanes: int, shared: frozenset[int], summed: frozenset[int]) -> None:
         super().__init__(trees, Style(strict=False, fuse=True, chunk=0))
         self.w = LaneText(LaneModule(lanes))
