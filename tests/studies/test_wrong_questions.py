@@ -69,6 +69,14 @@ def between(m, conditions=lambda at: [at(0)["x"], at(1)["x"] - 1], span=(0, 1), 
             lambda m: dd.propagate(m, 1.0, start_covariance=[[1.0, 2.0], [0.0, 1.0]]),
             "start_covariance is not a covariance",
         ),
+        (
+            lambda m: dd.propagate(m, 1.0, start_covariance=[[1e-10, 5e-11], [0.0, 1e-10]]),
+            "start_covariance is not a covariance",
+        ),
+        (
+            lambda m: dd.propagate(m, 1.0, start_covariance=[[1e-14, 2e-14], [2e-14, 1e-14]]),
+            "start_covariance is not a covariance",
+        ),
         (lambda m: dd.propagate(m, 1.0, start_covariance=-1.0), "start_covariance is not a covariance of 2 numbers."),
     ],
 )

@@ -22,8 +22,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.agreement import agree
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.causes import cause_of, passage, passage_of
+from daedalus.differentiation.events.causes import cause_of, passage, passage_of, slope_sizes
 from daedalus.differentiation.events.jumping_conditions import EndsBy, JumpingConditions, conditions_of, no_sliding
 from daedalus.differentiation.events.part_guards import (
     event_of,
@@ -31,7 +32,7 @@ from daedalus.differentiation.events.part_guards import (
     point_of,
 )
 from daedalus.differentiation.events.saltation import carried, unchanged
-from daedalus.differentiation.instants.any_order import SAME_SLOPES, behind_each_other, orders_of, same
+from daedalus.differentiation.instants.any_order import SAME_SLOPES, behind_each_other, orders_of
 from daedalus.differentiation.instants.foreseen import Change, Foreseen, Stretch, depth_of
 from daedalus.differentiation.next_part import NextPart
 from daedalus.errors import SolverError
@@ -178,10 +179,10 @@ def _turned_in_any_order(
 
     A condition that no longer heads for zero once another one has turned does not turn at all beside the run.
     """
-    known: np.ndarray | None = None
+    known, sizes = None, slope_sizes(case)
     for order in orders_of(turned):
         slopes = _turned_in_order(case, following, order, t, row)
-        if slopes is None or (known is not None and not same(known, slopes, SAME_SLOPES)):
+        if slopes is None or (known is not None and not agree(known, slopes, SAME_SLOPES, sizes)):
             return None
         known = slopes if known is None else known
     return known

@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from daedalus.algebra.agreement import agree
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.errors import InputError
 from daedalus.model.names import did_you_mean
 from daedalus.model.plain_numbers import plain_array, plain_number
+
+# Entries that were written with five digits are symmetric, beside the deviations whose product they are.
+SYMMETRIC = 1e-5
 
 
 def covariance_matrix(value: object, size: int, names: Sequence[str], word: str, units: Sequence[str]) -> np.ndarray:
@@ -40,7 +45,10 @@ def _wrong(whole: np.ndarray) -> str:
     """What keeps a square matrix from being a covariance."""
     if not np.all(np.isfinite(whole)):
         return "it has values that are not finite"
-    if not np.allclose(whole, whole.T):
+    deviations = np.sqrt(np.abs(np.diag(whole)))
+    deviations[deviations == 0] = 1.0
+    sizes = np.outer(deviations, deviations)
+    if not agree(whole, whole.T, SYMMETRIC, sizes):
         return "it is not symmetric"
-    least = np.linalg.eigvalsh(whole)[0]
-    return f"the variance along some direction is {least:g}" if least < -1e-12 else ""
+    negative = np.linalg.eigvalsh(whole / sizes)[0] < -10 * ROUNDING
+    return f"the variance along some direction is {np.linalg.eigvalsh(whole)[0]:g}" if negative else ""

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.agreement import agree
 from daedalus.algebra.rank_decision import SYMBOLIC_SOLVE
 from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case
@@ -64,7 +65,7 @@ def _tried(case: Case) -> tuple[ca.Function | None, Callable[..., np.ndarray]]:
     if formula is None:
         return None, by_numbers
     found = compile_function(formula).core(*point)[0]
-    return formula if np.allclose(found, by_numbers(*point), rtol=SAME, atol=SAME) else None, by_numbers
+    return formula if agree(found, by_numbers(*point), SAME) else None, by_numbers
 
 
 def _formula(case: Case, moves: StartMoves) -> ca.Function | None:

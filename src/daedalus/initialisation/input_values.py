@@ -8,6 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import agree
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.errors import InputError
 from daedalus.model.input_rates import expressions_with_rates, system_rates
 from daedalus.model.names import listed, split_derivative, split_index
@@ -162,5 +164,5 @@ def _as_expression(function: Callable[..., Any], value: np.ndarray, time: float,
     if expression.numel() != len(value) or any(s.name() != t.name() for level in levels for s in ca.symvar(level)):
         return None
     numbers = [np.asarray(entry.full()).ravel() for entry in ca.Function("u", [t], levels).call([time])]
-    same = np.allclose(numbers[0], value, rtol=1e-9, atol=1e-12)
+    same = agree(numbers[0], value, SAME_FORMULA)
     return numbers if same and np.all(np.isfinite(np.concatenate(numbers))) else None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.errors import DaedalusError, InconsistentStartError, SolverError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
@@ -129,7 +130,7 @@ class Solving:
         found = copy(self)
         found.description, found.ends = description, reference_ends(description, self.kept)
         old, new = (self.kept.values(at.start, self.kept.conserved) for at in (self.ends, found.ends))
-        if ends and not np.allclose(old, new, rtol=1e-9):
+        if ends and not np.allclose(old, new, rtol=SAME_FORMULA, atol=0.0):
             return None  # what the model keeps has another value, and with it what the end can be
         own = copy(self.transcription.stage.description)
         own.starts = description.starts

@@ -452,7 +452,7 @@ def _checked(orbit: PeriodicOrbit, labels: tuple[str, ...], sizes: np.ndarray) -
 def _check_discrete(orbit: PeriodicOrbit) -> None:
     for variable in as_system(orbit.question.model).of_kind("discrete"):
         values = np.asarray(orbit.trajectory[variable.name])
-        if not np.allclose(values[0], values[-1], rtol=1e-6, atol=1e-9):
+        if not np.abs(values[-1] - values[0]).max() <= 1e-6 * np.abs(values).max():
             raise SolverError(
                 f"{variable.name} does not come back after one period.",
                 f"{values[0]} in the beginning, {values[-1]} in the end",

@@ -57,3 +57,10 @@ def test_a_bode_diagram_shows_its_crossings():
         low, high = upper.get_xlim()
         assert low < at < 1000.0 < high
         assert [text.get_text()[:11] for text in upper.get_legend().get_texts()] == ["gain margin"]
+
+
+@pytest.mark.parametrize("rate", [1.0, 1e-9])
+def test_a_slow_pole_is_no_integrator(rate):
+    """-1/2 / (s / ω + 1) is real and negative at ω = 0 alone, whether ω counts seconds or decades of years."""
+    found = loop_of([-0.5 * rate], [1.0, rate]).margins()
+    assert found.gain == pytest.approx(2.0)

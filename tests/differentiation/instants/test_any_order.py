@@ -14,15 +14,15 @@ def few_calls(monkeypatch):
     monkeypatch.setenv("DAEDALUS_COMPILER", "interpreter")
 
 
-def balls(damping=0.0):
+def balls(damping=0.0, length=1.0, time=1.0):
     """Two balls that land on one table at one time."""
     m = dd.Model("balls")
-    h = m.coordinate("h", 2, start=[1.0, 1.0], rate=0.0)
-    g, e, v = m.parameter("g", 9.81), m.parameter("e", 0.6), m.rate(h)
+    h = m.coordinate("h", 2, start=[length, length], rate=0.0, nominal=length)
+    g, e, v = m.parameter("g", 9.81 * length / time**2), m.parameter("e", 0.6), m.rate(h)
     m.kinetic_energy(0.5 * ca.sumsqr(v))
     m.potential_energy(g * ca.sum1(h))
     if damping:
-        force = damping * (v[0] - v[1])
+        force = damping / time * (v[0] - v[1])
         m.generalised_force(h, ca.vertcat(-force, force))
     for k in range(2):
         m.unilateral(f"table{k}", h[k], restitution=e * (1 + 0.5 * k))
@@ -112,3 +112,16 @@ def test_an_event_beside_one_of_time_is_told():
     m.event("high", x - 1, direction=1, reset={"x": 0.5 * x})
     m.event("late", m.time - 1.0, direction=1, reset={"y": x})
     assert EventsTogether() in dd.sensitivities(m, 1.5).records
+
+
+@pytest.mark.parametrize(("length", "time"), [(1e-6, 1e-3), (1.0, 1e9), (1e6, 1e3)])
+def test_orders_matter_in_any_unit(length, time):
+    """Heights of micrometres or thousands of kilometres, times of milliseconds or of thirty years."""
+    in_units = {"length": length, "time": time}
+    with pytest.raises(dd.SolverError, match="simultaneous events whose order matters"):
+        dd.sensitivities(balls(0.7, **in_units), 0.6 * time)
+    sens = dd.sensitivities(balls(**in_units), 0.8 * time, rtol=1e-9)
+    plain = dd.sensitivities(balls(), 0.8, rtol=1e-9)
+    for k in range(2):
+        assert float(sens.d(f"h[{k}]", "e")) == pytest.approx(length * float(plain.d(f"h[{k}]", "e")), rel=1e-5)
+        assert float(sens.d(f"h[{k}]", f"h[{k}]")) == pytest.approx(float(plain.d(f"h[{k}]", f"h[{k}]")), rel=1e-5)

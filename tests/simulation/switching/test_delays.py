@@ -375,3 +375,14 @@ def test_what_knows_no_delays_says_so(call, told):
     with pytest.raises(dd.InputError) as error:
         call()
     assert str(error.value).splitlines()[0] == told
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-14])
+def test_a_history_that_depends_on_itself_is_found_in_any_unit(size):
+    """y = x + z / 2 with z what y was: twice x at the start, in volts and in coulombs of a transistor."""
+    m = dd.Model("echo")
+    x, y = m.state("x", start=size, nominal=size), m.algebraic("y", nominal=size)
+    z = m.delay(y, 1.0)
+    m.equation(m.der(x), -x)
+    m.equation(y, x + 0.5 * z)
+    assert float(dd.simulate(m, 0.5)["y"][0]) == pytest.approx(2 * size, rel=1e-12)

@@ -118,7 +118,7 @@ def _stationary(A: np.ndarray, B: np.ndarray, density: np.ndarray, sampled: bool
     from scipy.linalg import matrix_balance, solve_continuous_lyapunov, solve_discrete_lyapunov
 
     poles = np.linalg.eigvals(A)
-    size = max(1.0, float(np.abs(poles).max(initial=0.0)))
+    size = float(np.abs(poles).max(initial=0.0)) or 1.0
     worst = np.abs(poles).max(initial=0.0) - 1 if sampled else poles.real.max(initial=-np.inf) / size
     if worst > -1e-13:
         raise SolverError(

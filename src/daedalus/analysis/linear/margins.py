@@ -98,7 +98,7 @@ def _at_the_ends(loop: Any) -> list[tuple[float, float]]:
     """Crossings of the negative axis at ω = 0 and beyond all frequencies."""
     found, poles = [], np.asarray(state_space(loop).poles())
     far = 1e8 * max(1.0, float(np.abs(poles).max(initial=1.0)))
-    if not np.any(np.abs(poles) <= AT_ZERO * max(1.0, float(np.abs(poles).max(initial=0.0)))):
+    if not np.any(np.abs(poles) <= AT_ZERO * np.abs(poles).max(initial=0.0)):
         value = complex(loop.transfer(np.array([0j]))[0, 0, 0])
         found += [(0.0, float(1 / abs(value)))] if value.real < 0 else []
     through = float(np.asarray(state_space(loop).D)[0, 0])

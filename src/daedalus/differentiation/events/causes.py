@@ -15,6 +15,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import agree
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import JumpingConditions
 from daedalus.differentiation.events.part_guards import event_of, expression_slopes
@@ -60,10 +61,23 @@ def is_led_to_zero(case: Case, guard: Passage) -> bool:
 
 def move_together(case: Case, one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two moments have the same ∂τ/∂(x, u, p), whether the run takes seconds or nanoseconds."""
+    return agree(one, other, TOGETHER, 1 / varied_sizes(case))
+
+
+def varied_sizes(case: Case) -> np.ndarray:
+    """How large x, u and p are along a run: nominal values where they stay zero, and of inputs at least those."""
     nominal = case.system.nominal
-    sizes = np.concatenate([nominal["x"], np.maximum(np.abs(case.u0), nominal["u"]), nominal["p"]])
-    apart, whole = (sizes * np.abs(part) for part in (one - other, np.maximum(np.abs(one), np.abs(other))))
-    return bool(apart.max(initial=0.0) <= TOGETHER * whole.max(initial=0.0))
+    x = np.abs(case.x0) if case.foreseen is None else case.foreseen.largest
+    return np.concatenate([
+        np.where(x > 0, x, nominal["x"]), np.maximum(np.abs(case.u0), nominal["u"]),
+        np.where(case.p != 0, np.abs(case.p), nominal["p"]),
+    ])  # fmt: skip
+
+
+def slope_sizes(case: Case) -> np.ndarray:
+    """The usual sizes of ∂x/∂(x, u, p), by those of what is divided."""
+    sizes = varied_sizes(case)
+    return np.asarray(sizes[: len(case.x0), None] / sizes)
 
 
 class Cause(NamedTuple):

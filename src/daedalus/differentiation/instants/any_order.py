@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.agreement import agree
 from daedalus.errors import SolverError
 
 # All orders of so many events are tried; of more each exchange of two.
@@ -29,13 +30,20 @@ class Alone(NamedTuple):
     slopes: np.ndarray
 
 
+Sizes = tuple[np.ndarray, np.ndarray]  # of the entries of a row, and of those of ∂x⁺/∂(x, u, p)
 Step = Callable[[int, Sequence[int], np.ndarray], Alone | None]  # of an event, the others, which stay, and a row
 
 
 def in_any_order(
-    step: Step, events: Sequence[int], row: np.ndarray, refused: Callable[[Sequence[int]], SolverError]
+    step: Step,
+    events: Sequence[int],
+    row: np.ndarray,
+    refused: Callable[[Sequence[int]], SolverError],
+    sizes: Sizes | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The row behind events and ∂x⁺/∂(x, u, p), the same in every order; an error where it is not.
+
+    sizes: the usual ones of the row and of the slopes; 1 by default.
 
     Example
     -------
@@ -55,16 +63,16 @@ def in_any_order(
     ...
     daedalus.errors.SolverError: 2 events in an order that matters.
     """
-    found: tuple[np.ndarray, np.ndarray] | None = None
+    first: tuple[np.ndarray, np.ndarray] | None = None
     for order in orders_of(tuple(events)):
         other = _taken(step, order, row)
         if other is None:
             raise refused(events)
-        if found is not None and not all(map(same, found, other, (SAME_STATE, SAME_SLOPES))):
+        if first is not None and not all(map(agree, first, other, (SAME_STATE, SAME_SLOPES), sizes or (1.0, 1.0))):
             raise refused(events)
-        found = other if found is None else found
-    assert found is not None
-    return found
+        first = other if first is None else first
+    assert first is not None
+    return first
 
 
 def orders_of(events: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -97,8 +105,3 @@ def behind_each_other(first: np.ndarray | None, then: np.ndarray) -> np.ndarray:
     total = then[:, :n] @ (np.eye(n, then.shape[1]) if first is None else first)
     total[:, n:] += then[:, n:]
     return np.asarray(total)
-
-
-def same(one: np.ndarray, other: np.ndarray, share: float) -> bool:
-    """Whether numbers agree within a share of the largest."""
-    return bool(np.all(np.abs(one - other) <= share * max(1.0, float(np.abs(one).max(initial=0.0)))))

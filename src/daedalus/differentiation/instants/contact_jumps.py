@@ -53,6 +53,13 @@ class CaseContacts:
         x, u, p = np.split(v[1:], [n, n + self.case.system.sizes["u"]])
         return ContactPlace(float(v[0]), x[self.states], u, np.concatenate([p, x[rests]]))
 
+    def sizes(self, v: np.ndarray) -> np.ndarray:
+        """The size of each entry of (t, x, u, p), beside which a change is small."""
+        nominal, span = self.case.system.nominal, abs(self.case.last_time - self.case.first_time)
+        sizes = np.maximum(np.concatenate([[1.0], nominal["x"], nominal["u"], nominal["p"]]), np.abs(v))
+        sizes[0] = min(sizes[0], span)
+        return sizes
+
     def settled(self, v: np.ndarray, actors: Sequence[int], waiting: Sequence[int]) -> Settled:
         """The moment at (t, x, u, p) where some events act and some contacts wait for their turn."""
         fired = np.zeros(len(self.contacts.flags))
@@ -80,12 +87,12 @@ def behind_contacts(
     slopes = np.zeros((len(x), len(at)))
     slopes[:, 1 : 1 + len(x)] = np.eye(len(x))
     slopes[own.modes] = 0.0
-    still = set((1 + own.nominal.rests).tolist())
+    still, sizes = set((1 + own.nominal.rests).tolist()), own.sizes(at)
     for k in range(len(at)):
         if k in still:
             slopes[own.states, k] = 0.0
             continue
-        step = STEP * max(1.0, abs(at[k]))
+        step = STEP * sizes[k]
         beside = [at.copy(), at.copy()]
         beside[0][k] += step
         beside[1][k] -= step
@@ -130,12 +137,15 @@ def _check_impacts(
             "a change that opens a gap there delays what passes on, and one that closes it is not possible.",
         )
     draw, moving = np.random.default_rng(5), 1 + np.setdiff1d(np.arange(len(own.case.x0)), own.nominal.rests)
+    sizes, moved_states = own.sizes(at), 1 + own.states
+    scaled = np.abs(slopes) * sizes / sizes[moved_states, None]
     for _ in range(DIRECTIONS):
         moved = at.copy()
-        moved[moving] += BESIDE * draw.standard_normal(len(moving)) * np.maximum(1.0, np.abs(at[moving]))
+        moved[moving] += BESIDE * draw.standard_normal(len(moving)) * sizes[moving]
         change = moved - at
         off = own.settled(moved, actors, waiting).x - moment.x - slopes @ change
-        if np.abs(off).max() > BENDS * np.abs(change).max() * max(1.0, float(np.abs(slopes).max())):
+        off, change = off / sizes[moved_states], change / sizes
+        if np.abs(off).max() > BENDS * np.abs(change).max() * max(1.0, float(scaled.max())):
             raise _no_derivative(
                 own,
                 float(at[0]),

@@ -22,6 +22,7 @@ from daedalus.differentiation.events.saltation import is_met
 from daedalus.differentiation.instants.rounds import Round, rounds_of_run
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.switching.held_states import without_instants
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.closed_loop import ClosedLoop
@@ -132,6 +133,21 @@ class Foreseen:
     def __reduce__(self) -> tuple[Any, ...]:
         # What stretches consist of is in the parts of a run already.
         return Foreseen, (self.instants, self.begin, self.end, self.asked, self.rests, self.nominal)
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """How large each state becomes along the run, discrete variables among them."""
+        seen = []
+        for piece in self.nominal.pieces:
+            data = piece.run_data
+            x = np.abs(data.rows[:, data.plant.row_parts["x"]]).max(axis=0, initial=0.0)
+            values = data.held_values
+            held = 0.0 if values is None else np.abs(values.values).max(axis=0, initial=0.0)
+            whole = np.zeros(len(x) + len(self.rests))
+            whole[list(self.rests)] = held
+            whole[np.setdiff1d(np.arange(len(whole)), self.rests)] = x
+            seen.append(whole)
+        return np.max(seen, axis=0)
 
     def names(self, system: System) -> tuple[str, ...]:
         """The names of the discrete variables among the states of a system."""

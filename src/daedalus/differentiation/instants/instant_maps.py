@@ -13,12 +13,21 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import agree
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.events.causes import Passage, is_led_to_zero, move_together, passage
+from daedalus.differentiation.events.causes import (
+    Passage,
+    is_led_to_zero,
+    move_together,
+    passage,
+    slope_sizes,
+    varied_sizes,
+)
 from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
-from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, in_any_order, same
+from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, Sizes, in_any_order
 from daedalus.differentiation.instants.contact_jumps import (
+    CaseContacts,
     acting_contacts,
     behind_contacts,
     contacts_of_case,
@@ -162,7 +171,9 @@ class InstantMaps:
         n = len(case.x0)
         several = self._several(case, instant, t, row)
         if several:
-            behind, slopes = in_any_order(partial(self._alone, case, t), several, row, partial(self._refused, t))
+            behind, slopes = in_any_order(
+                partial(self._alone, case, t), several, row, partial(self._refused, t), _sizes(case, row)
+            )
             if not self._is_rule(case, several, t, row, behind):
                 raise self._refused(t, several)
             return behind, np.concatenate([np.zeros((n, 1)), slopes], axis=1), np.zeros(slopes.shape[1])
@@ -223,7 +234,7 @@ class InstantMaps:
         value, contacts = self._at(("resets", tuple(events)), case, t, row)[0], contacts_of_case(case)
         if contacts is not None:
             value = state_of_moment(case, contacts, events, t, value)
-        return same(value, behind[: len(value)], SAME_STATE)
+        return agree(value, behind[: len(value)], SAME_STATE, varied_sizes(case)[: len(value)])
 
     def _refused(self, t: float, events: Sequence[int]) -> SolverError:
         own = [self.own.events[k] for k in events]
@@ -291,6 +302,16 @@ class InstantMaps:
                 because=error.because,
                 remedy=error.remedy,
             ) from None
+
+
+def _sizes(case: Case, row: np.ndarray) -> Sizes:
+    """The usual sizes of a row (x, z, x') and of ∂x⁺/∂(x, u, p)."""
+    x, span = varied_sizes(case)[: len(case.x0)], abs(case.last_time - case.first_time)
+    z = case.system.nominal["z"][: len(row) - 2 * len(x)]
+    slopes, contacts = slope_sizes(case), contacts_of_case(case)
+    if contacts is not None:
+        slopes[:, CaseContacts(case, contacts).modes] = np.inf  # nothing varies them
+    return np.concatenate([x, z, x / span]), slopes
 
 
 def instant_maps_of(case: Case) -> InstantMaps:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import agree
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.deadline import poll
 from daedalus.errors import InputError
@@ -35,7 +36,8 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
         _check_step(road, delayed.delays)
         row, _ = start_row(road, t0, p, start)
         found = _signals(road, t0, row, p)
-        if known is not None or np.allclose(found, values, rtol=SETTLED, atol=SETTLED):
+        sizes = np.abs([found, values, *points]).max(axis=0)
+        if known is not None or agree(found, values, SETTLED, np.where(sizes > 0, sizes, 1.0)):
             return road
         points.append(values)
         misses.append(found - values)
