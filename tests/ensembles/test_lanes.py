@@ -164,3 +164,15 @@ def test_notes_are_kept_in_files(tmp_path):
     en = dd.sweep(pendulum(), 1.0, over=OVER, combine="zip", inputs={"u": 0.0}, on="cpu", method="rk4", step=0.1)
     en.save(tmp_path / "sweep.nc")
     assert dd.load(tmp_path / "sweep.nc").notes == en.notes
+
+
+def test_delayed_signals_are_run_one_by_one():
+    """Kernels know no history: their delayed signals stayed zero, with success."""
+    m = dd.Model("late")
+    x, a = m.state("x", start=1.0), m.parameter("a", 1.3)
+    m.equation(m.der(x), -a * m.delay(x, 0.7))
+    en = dd.sweep(m, 1.4, over={"a": [1.3, 1.0]}, on="cpu", save_at=[0.7, 1.4])
+    assert en.notes == ("2 cases one by one: its delays look back at what was",)
+    for k, a in enumerate((1.3, 1.0)):  # by steps: x' = -a, then x'(t) = -a (1 - a (t - 0.7))
+        expected = [1 - 0.7 * a, 1 - 1.4 * a + a**2 * 0.7**2 / 2]
+        np.testing.assert_allclose(en["x"].values[k], expected, rtol=1e-6)

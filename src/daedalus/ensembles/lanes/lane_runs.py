@@ -343,6 +343,8 @@ def _why_not(road: Road) -> str | None:
             return reason
     if settings.time_limit is not None:
         return "a time limit is kept run by run"
+    if system.delayed:
+        return "its delays look back at what was"
     if road.request.t0 == road.request.t1:
         return "the span is empty"
     return None

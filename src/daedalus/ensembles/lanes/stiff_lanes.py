@@ -50,7 +50,7 @@ def why_not_implicit(road: Road) -> str | None:
         return "constraints are kept by a solve after each step"
     if np.min(settings.call["atol"], initial=1.0) < TINY:
         return "tolerances below rounding ask for refined solves"
-    if road.drive.callbacks or system.delayed:
+    if road.drive.callbacks:
         return "its inputs are functions of Python"
     return None
 
