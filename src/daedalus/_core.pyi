@@ -12,6 +12,8 @@ instruction_set: str
 
 # What steps on lanes share with those of the core.
 shared_numbers: dict[str, float]
+receding_numbers: dict[str, float]
+large_multiplier: float
 quantile_numbers: dict[str, Any]
 philox_numbers: dict[str, Any]
 bridge_numbers: tuple[tuple[float, ...], tuple[float, ...]]

@@ -51,11 +51,12 @@ public:
         return outcome;
     }
 
+    // Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, Math. Programming 106, 2006, eq. 5).
+    static constexpr double large = 100.0;
+
 private:
     // Errors may rise while bounds come and go, but not so often in a row.
     static constexpr int most_rising = 3;
-    // Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, 2006, equation 5).
-    static constexpr double large = 100.0;
 
     // Which bounds hold (-1 the lower, 1 the upper, 0 none), and by how much each is missed.
     void hold(const ProgramBounds& bounds, ProgramPoint& point, const double* rows) {

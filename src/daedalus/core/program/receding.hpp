@@ -36,6 +36,19 @@ struct RecedingTables {
 
 class RecedingProgram {
 public:
+    // Numbers that the same controller in C has too (exchange/c_code/controller_in_c.py).
+    // A quadratic program takes at most so many iterations, however much time there is.
+    static constexpr int most_iterations = 60;
+    // How far the last states may move beyond the plan when it is moved on, in scaled variables.
+    static constexpr double farthest_tail = 1e3;
+    // The share of a predicted gain that a step has to bring, and that of what is missing that counts as such.
+    static constexpr double sufficient = 1e-4, decrease = 0.5, least_weight = 1e-3;
+    // Steps are halved at most so often; shorter ones than this, in scaled variables, are taken as they are.
+    static constexpr int most_cuts = 6;
+    static constexpr double settled_step = 1e-6;
+    // Added to the curvature by the inputs, as a share of the largest: costs that do not see an input stay solvable.
+    static constexpr double least_curvature = 1e-9;
+
     RecedingProgram(const HpipmLibrary& library, const Program& program, std::span<const double> parameters,
                     ProgramBounds bounds, StageStructure stages, RecedingTables tables)
         : library_(library), evaluation_(program, parameters), bounds_(std::move(bounds)), stages_(std::move(stages)),
@@ -115,15 +128,6 @@ private:
     static constexpr double acceptable = 1e-4;
     // The part of the accuracy that products of distances to bounds and multipliers are left with.
     static constexpr double complementary = 1e-4;
-    // How far the last states may move beyond the plan when it is moved on, in scaled variables.
-    static constexpr double farthest_tail = 1e3;
-    // The share of a predicted gain that a step has to bring, and that of what is missing that counts as such.
-    static constexpr double sufficient = 1e-4, decrease = 0.5, least_weight = 1e-3;
-    // Steps are halved at most so often; shorter ones than this, in scaled variables, are taken as they are.
-    static constexpr int most_cuts = 6;
-    static constexpr double settled_step = 1e-6;
-    // Added to the curvature by the inputs, as a share of the largest: costs that do not see an input stay solvable.
-    static constexpr double least_curvature = 1e-9;
 
     static bool among(const std::vector<int>& list, int variable) {
         return std::find(list.begin(), list.end(), variable) != list.end();

@@ -7,6 +7,7 @@ See `core/program/receding.hpp` for the sources.
 
 from __future__ import annotations
 
+from daedalus._core import receding_numbers
 from daedalus.exchange.c_code.stage_program_in_c import CODE, FIELDS
 
 _PROGRAM = """
@@ -200,9 +201,10 @@ static void make_convex(double *a, int n) {
 _RECEDING = """
 /* -- the plan moving on -- */
 
-static const double FARTHEST_TAIL = 1e3, SUFFICIENT = 1e-4, DECREASE = 0.5, LEAST_WEIGHT = 1e-3;
-static const double SETTLED_STEP = 1e-6, LEAST_CURVATURE = 1e-9, SETTLED = @SETTLED@;
-enum { MOST_CUTS = 6, MOST_ROUNDS = @ROUNDS@ };
+static const double FARTHEST_TAIL = @FARTHEST_TAIL@, SUFFICIENT = @SUFFICIENT@, DECREASE = @DECREASE@;
+static const double LEAST_WEIGHT = @LEAST_WEIGHT@, SETTLED_STEP = @SETTLED_STEP@, SETTLED = @SETTLED@;
+static const double LEAST_CURVATURE = @LEAST_CURVATURE@;
+enum { MOST_CUTS = @MOST_CUTS@, MOST_ROUNDS = @ROUNDS@ };
 
 static void set_numbers(@_controller *c, double t) {
   Work *w = &c->work;
@@ -432,8 +434,10 @@ int {name}_controller_prepare({name}_controller *c, double t);
 
 def controller_code(name: str, blocks: str, settled: float, rounds: int) -> str:
     """The controller, behind its sizes, its tables and its functions."""
-    text = (_PROGRAM.replace("@BLOCKS@", blocks) + _CONVEX + CODE + _RECEDING).replace("@SETTLED@", repr(settled))
-    return text.replace("@ROUNDS@", str(rounds)).replace("@", name)
+    text = _PROGRAM.replace("@BLOCKS@", blocks) + _CONVEX + CODE + _RECEDING
+    for word, value in {**receding_numbers, "settled": settled, "rounds": rounds}.items():
+        text = text.replace(f"@{word.upper()}@", repr(value))
+    return text.replace("@", name)
 
 
 def work_fields(sizes: dict[str, int]) -> str:

@@ -15,7 +15,7 @@ _PRODUCTS = """
 
 static const double EQUAL = 1e-7;                 /* 1 / weight of rows that are equations, by the largest curvature */
 static const double ACCURATE = 1e-9, TOUCHED = 1e-12, NEAR = 1e-4;
-enum { MOST_ITERATIONS = 60 };
+enum { MOST_ITERATIONS = @MOST_ITERATIONS@ };
 enum { SOLVED, NEARLY, FAILED };
 /* Conditions have a low side 0 and a high side 1, both sides, or are equations. */
 enum { EQUATION = 4 };

@@ -157,8 +157,6 @@ def solve_with_fatrop(
 
 # Steps double the digits: where so many are not enough, the last solution was too far.
 MOST_STEPS = 12
-# Multipliers beyond this size count relative to it (A. Wächter, L. T. Biegler, Math. Programming 106 (2006), eq. 5).
-LARGE = 100.0
 
 
 def solve_with_newton(
@@ -197,7 +195,7 @@ def optimality_error(program: Program, outcome: ProgramOutcome) -> float:
     bounds_by = outcome.bound_multipliers * program.scale
     still = (gradient + pull) * program.scale + bounds_by
     size = (np.abs(rows_by).sum() + np.abs(bounds_by).sum()) / max(1, len(rows_by) + len(w))
-    shrink = max(LARGE, float(size)) / LARGE
+    shrink = max(_core.large_multiplier, float(size)) / _core.large_multiplier
     between = [
         (w / program.scale, program.lower / program.scale, program.upper / program.scale, bounds_by),
         (rows, program.row_lower, program.row_upper, rows_by),

@@ -44,6 +44,7 @@ void bind_newton(nb::module_& module) {
     nb::class_<PythonNewton>(module, "NewtonProgram", nb::type_slots(Collected<PythonNewton>::slots))
         .def("__init__", construct, "program"_a, "position"_a)
         .def("solve", solve, "p"_a, "bounds"_a, "begin"_a, "tolerance"_a, "most_iterations"_a);
+    module.attr("large_multiplier") = ActiveNewton::large;
 }
 
 }  // namespace daedalus

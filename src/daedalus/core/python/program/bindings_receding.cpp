@@ -11,9 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A quadratic program takes at most so many iterations, however much time there is.
-constexpr int most_iterations = 60;
-
 struct PythonReceding {
     nb::object program;  // kept alive
     std::unique_ptr<RecedingProgram> core;
@@ -77,7 +74,7 @@ nb::tuple feed_back(PythonReceding& self, nb::object measured, double seconds) {
     const Doubles values(measured);
     check_size(values, self.core->tables().measured.size());
     if (!self.core->prepared()) throw nb::value_error("feedback without preparation");
-    int most = most_iterations;
+    int most = RecedingProgram::most_iterations;
     if (self.iteration_seconds > 0.0 && seconds < most * self.iteration_seconds)
         most = std::max(1, static_cast<int>(seconds / self.iteration_seconds));
     const auto begin = Clock::now();
@@ -102,6 +99,18 @@ void bind_receding(nb::module_& module) {
         .def("feed_back", feed_back, "measured"_a, "seconds"_a)
         .def("length", [](const PythonReceding& self) { return self.length; })
         .def("applied", applied);
+    nb::dict numbers;
+#define DAEDALUS_SHARE(name) numbers[#name] = RecedingProgram::name
+    DAEDALUS_SHARE(most_iterations);
+    DAEDALUS_SHARE(farthest_tail);
+    DAEDALUS_SHARE(sufficient);
+    DAEDALUS_SHARE(decrease);
+    DAEDALUS_SHARE(least_weight);
+    DAEDALUS_SHARE(most_cuts);
+    DAEDALUS_SHARE(settled_step);
+    DAEDALUS_SHARE(least_curvature);
+#undef DAEDALUS_SHARE
+    module.attr("receding_numbers") = numbers;
 }
 
 }  // namespace daedalus
