@@ -12,6 +12,7 @@ from daedalus.components import mechanical
 from daedalus.components.poles import HEAT, NOISE_TEMPERATURE, Gauge, Meter, losses, one_pole, relative_rate, two_pole
 from daedalus.errors import ModelError
 from daedalus.model.assembly.component import Component, Keyword
+from daedalus.model.switching.locking_losses import locking_loss
 
 __all__ = [
     "AngleSensor", "Backlash", "Brake", "Clutch", "Damper", "Friction", "Gear", "Ground", "Inertia", "SpeedSensor",
@@ -102,8 +103,9 @@ class Gear(WithRatio, mechanical.Rotational):
     """shaft_b turns `speed_ratio` times as fast as shaft_a: ω_out = n ω_in, T_out = T_in / n.
 
     `reduction=50` is speed_ratio = 1/50. With an `efficiency` below one, torque is lost on the driven side. At rest the
-    gear locks, as dry friction does, while the torques on its sides differ by no more than these losses. Modelica's
-    `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
+    gear locks, as dry friction does, while the torques on its sides differ by no more than these losses: `friction` is
+    what it holds or loses, seen from shaft_a. Beside frictions and other such gears `friction.mode` is 0 while it
+    locks. Modelica's `ratio` is the reduction: flange_a.phi = ratio · flange_b.phi.
     """
 
     keywords = RATIOS
@@ -118,7 +120,8 @@ class Gear(WithRatio, mechanical.Rotational):
             return
         # Seen from shaft_a, η τ arrives where it drives, τ / η where it is driven; at rest anything between them does.
         losing, driven = 1 - q.efficiency, 1 / q.efficiency - 1
-        lost = 0.5 * ((losing + driven) * ca.fabs(a.torque) * ca.sign(a.speed) + (losing - driven) * a.torque)
+        held = locking_loss(m, "friction", a.speed, 0.5 * (losing + driven) * ca.fabs(a.torque), "N*m")
+        lost = 0.5 * (losing - driven) * a.torque - held
         m.equation(a.torque, -ratio * b.torque + lost, name="torques")
         m.lost(a.torque * a.speed + b.torque * b.speed)
 

@@ -25,6 +25,7 @@ from daedalus.model.notebook import Notebook
 from daedalus.model.printing import whole_text
 from daedalus.model.smallest_values import completed
 from daedalus.model.switching.contacts import ContactDoor
+from daedalus.model.switching.locking_losses import locking
 from daedalus.model.system.dropped_systems import dropped_systems, garbage_pause
 from daedalus.model.system.equation_row import EquationRow, Role
 from daedalus.model.system.formulas import expressions_of, formulas_of
@@ -224,8 +225,7 @@ class Model(EquationDoor, ContactDoor, NoiseDoor, NetworkDoor, PartDoor):
         True
         """
         if self._flattened is None:
-            written = jointed(self)
-            whole = written
+            whole = written = locking(jointed(self))
             if not self.written.assembly.is_empty:
                 own, self._is_moved = flattened(written)
                 whole = cast(Model, own)
@@ -484,7 +484,7 @@ def model_at_rest(model: Model) -> System:
     if not model._is_moved:
         return model.freeze()
     if model._frozen_still is None:
-        own = cast(Model, flattened(jointed(model), still=True)[0])
+        own = cast(Model, flattened(locking(jointed(model)), still=True)[0])
         model._frozen_still = freeze(own._with_smallest_values()._without_surplus())
     return model._frozen_still
 

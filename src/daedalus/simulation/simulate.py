@@ -13,6 +13,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.methods import is_multistep
 from daedalus.model.mechanics.mechanics_part import touching_book
 from daedalus.model.model import Model, as_system
+from daedalus.model.switching.locking_losses import locking
 from daedalus.model.system.system import System
 from daedalus.model.time_limit import time_limited
 from daedalus.simulation.noise.noisy_run import run_with_noise, undriven_noises
@@ -165,6 +166,8 @@ def _simulate(
 ) -> Trajectory:
     """The run, with its limits as LIMITS names them, and what is kept of it."""
     t0, t1 = read_span(span)
+    if isinstance(model, Model):
+        model = locking(model, among_themselves=True)
     begins: Start | None = start_at_rest(model, start, inputs, parameters, t0) if isinstance(start, str) else start
     times = None if save_at is None else read_save_at(save_at, t0, t1)
     if limits != NO_LIMITS:

@@ -19,6 +19,7 @@ from daedalus.errors import DaedalusError
 from daedalus.model.assembly.joined_model import joined_model
 from daedalus.model.model import Model
 from daedalus.model.names import listed, times_text
+from daedalus.model.switching.locking_losses import locking
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.freeze import freeze
 
@@ -68,7 +69,7 @@ def joined_index(model: Model, judge: Callable[..., int | None] | None = None) -
     if model.written.assembly.is_empty or unknowns > FULL_NULL_SPACE:
         return None
     try:
-        system, left = freeze(joined_model(model)), model.freeze()
+        system, left = freeze(joined_model(locking(model))), model.freeze()
         found = structure_of(system).signature
         own: Signature = (repaired_signature(system) if found.regular else None) or found
     except DaedalusError:

@@ -18,6 +18,7 @@ from daedalus.model.assembly.joined_model import connection_rows, joined_model
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
 from daedalus.model.model import Model
 from daedalus.model.names import counted, element_label
+from daedalus.model.switching.locking_losses import locking
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import explicit_form
 from daedalus.reduction.reduce import reduce
@@ -45,7 +46,8 @@ class ConnectionSteps:
                 because="connections need components with ports.",
                 remedy="m.add(...) and m.connect(...), or dd.derive(m) for what the model has",
             )
-        self.model, self.joined, self.flat = model, joined_model(model), model.flat()
+        self.model, self.flat = locking(model), model.flat()
+        self.joined = joined_model(self.model)
         self.read = Reading(self.joined)
         self.own = Reading(self.flat)
         self.read.labels.update(self.own.labels)

@@ -68,6 +68,7 @@ class WrittenAssembly:
     stored: list[tuple[str, ca.SX]] = field(default_factory=list)  # energy by part
     lost: list[tuple[str, ca.SX]] = field(default_factory=list)  # power by part
     charges: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)  # the current into a charge, and the charge
+    losses: dict[str, tuple[ca.SX, ca.SX]] = field(default_factory=dict)  # speed and level by the force that is lost
     # The equations of parts as signed sums in names of the part, by part; parts of one kind share one table. What
     # travels does without.
     sums: dict[str, dict[str, SumRows]] = field(default_factory=dict)
@@ -106,13 +107,14 @@ class WrittenAssembly:
             "stored": [path for path, _ in self.stored],
             "lost": [path for path, _ in self.lost],
             "charges": len(self.charges),
+            "losses": list(self.losses),
         }
 
     def expressions(self) -> list[ca.SX]:
         """The expressions that belong to the outline, in its order."""
         ledger = [expression for _, expression in (*self.stored, *self.lost)]
-        charges = [expression for pair in self.charges for expression in pair]
-        return [*self.sources.values(), *self.anchors.values(), *ledger, *charges]
+        pairs = [expression for pair in (*self.charges, *self.losses.values()) for expression in pair]
+        return [*self.sources.values(), *self.anchors.values(), *ledger, *pairs]
 
     def add(self, outline: dict[str, Any], expressions: Iterator[ca.SX], prefix: str) -> None:
         """Take in what another collection wrote, under a prefix."""
@@ -136,3 +138,6 @@ class WrittenAssembly:
         self.stored += [(inside(path), next(expressions)) for path in outline["stored"]]
         self.lost += [(inside(path), next(expressions)) for path in outline["lost"]]
         self.charges += [(next(expressions), next(expressions)) for _ in range(outline.get("charges", 0))]
+        self.losses.update(
+            {prefix + name: (next(expressions), next(expressions)) for name in outline.get("losses", ())}
+        )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 
@@ -30,6 +31,12 @@ MARGIN = 1e-12
 
 class ContactDoor(ClockDoor):
     """Write dry friction and unilateral constraints."""
+
+    _locking: Any = None  # the model with losses as frictions, until the next change
+
+    def _changed(self) -> None:
+        super()._changed()
+        self._locking = None
 
     def friction(self, name: str, speed: object, kinetic: object, static: object = None) -> ca.SX:
         """Declare a dry friction force that opposes a speed. Returns the force; add it to your equations.
@@ -69,6 +76,19 @@ class ContactDoor(ClockDoor):
         self._check_moves(rate, f"The speed of {name!r}")
         units = self._unit_of(kinetic), self._unit_of(speed)
         force, mode = self._contact_variables(name, 1.0, units[0])
+        self._write_friction(name, (force, mode), rate, levels, units)
+        return force
+
+    def _write_friction(
+        self,
+        name: str,
+        variables: tuple[ca.SX, ca.SX],
+        rate: ca.SX,
+        levels: Sequence[ca.SX],
+        units: tuple[str, str],
+    ) -> None:
+        """The law of a friction, its outputs and its event; variables: force and mode; units: of force and speed."""
+        force, mode = variables
         change = self.der(rate)  # type: ignore[attr-defined]
         self.written.equations[f"{name}.law"] = Equation(
             f"{name}.law", (1 - mode**2) * change + mode**2 * force + mode * levels[0]
@@ -77,7 +97,6 @@ class ContactDoor(ClockDoor):
         self.written.output_units |= {f"{name}.velocity": units[1], f"{name}.limit": units[0]}
         guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + MARGIN
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
-        return force
 
     def unilateral(self, name: str, gap: object, restitution: object = 0.0) -> ca.SX:
         """Write a contact: a constraint c(q, t) >= 0. Returns its multiplier λ >= 0, the variable of the same name.

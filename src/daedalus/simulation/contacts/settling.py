@@ -9,6 +9,7 @@ import numpy as np
 from daedalus._core import shared_numbers
 from daedalus.algebra.rank_decision import CENTRAL, SINGULAR
 from daedalus.deadline import poll
+from daedalus.simulation.contacts.at_rest import ContactsAtRest
 from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion, ContactPlace, UnitImpulses
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
@@ -50,7 +51,7 @@ def settled(
     for _ in range(len(modes) + 1):
         poll("modes of conditions and contacts")
         moved, impacts = impulses(laws, response, motion.rate, closed, restitution, rest)
-        found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting, landed)
+        found = _behind(laws, place, motion, response, moved, closed, fired, rest, waiting, landed, span)
         short = _too_short(found[1], found[2], closed & ((moved > 0) | down), span)
         if not short.any():
             break
@@ -130,6 +131,7 @@ def _behind(
     rest: float,
     waiting: np.ndarray,
     landed: np.ndarray,
+    span: float,
 ) -> tuple[ContactPlace, ContactMotion, np.ndarray]:
     """Place, motion and modes behind impulses; landed: contacts at rest for which a flight would be too short."""
     before = laws.modes_of(place)
@@ -148,7 +150,7 @@ def _behind(
     opens = ~laws.is_friction & resting & fired.astype(bool) & (before == 1)
     guess = np.where(opens, 0.0, guess)
     free = np.flatnonzero(resting).tolist()
-    modes, after = settled_modes(laws, place, guess, free, np.diag(response.rates))
+    modes, after = settled_modes(ContactsAtRest(laws, place, free, response.rates, abs(span)), guess)
     return place, after, modes
 
 
