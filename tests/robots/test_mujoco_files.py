@@ -92,6 +92,8 @@ def text(inside="", before="", after="", body=BODY):
     (text("<body quat='1 0 0 0' euler='1 2 3'/>"), "Body 'body2' has two orientations."),
     (text("<geom size='x'/>"), "size of a geom of body 'a' (sphere) is not 1 number."),
     (text("<geom type='box' size='1 1'/>"), "A box of body 'a' has no size."),
+    (text("<geom size='1e200'/>"), "size of a geom of body 'a' (sphere) is too large."),
+    (text("<geom type='capsule' size='1e-320 1' shellinertia='true'/>"), "A capsule of body 'a' has no size."),
     (text("<geom size='1' mass='-2'/>"), "A geom of body 'a' has a negative mass."),
     (text("<geom size='1' class='big'/>"), "The default class 'big' is not in the file."),
     (text(before="<default><default class='a'/><default class='a'/></default>"),

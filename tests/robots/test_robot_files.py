@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import casadi as ca
@@ -238,6 +239,22 @@ def test_shapes_and_limits_go_there_and_back() -> None:
         m.output("seen", ca.vertcat(*(ca.vec(shape.fields[role]) for role in ("at", "rotation", "length", "radius"))))
         drawn.append(dd.simulate(m, 0.01, start={"hinge.angle": 0.4, "hinge.angle_dot": 0.0})["seen"][0])
     np.testing.assert_allclose(*drawn, atol=1e-12)
+
+
+def test_limits_that_are_the_largest_number_there_is_limit_nothing() -> None:
+    """Converters write them for joints without limits; a joint that stands on its head is written without a warning."""
+    m = dd.read_urdf("""<robot name="r"><link name="base"/>
+      <link name="arm"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
+        <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="revolute"><parent link="base"/><child link="arm"/><origin rpy="0 1.5707963267948966 0.3"/>
+        <axis xyz="0 1 0"/><limit lower="-1.79769e+308" upper="1.79769e+308"/></joint></robot>""")
+    goal = m.robot().pose("arm", [0.7])
+    found = dd.inverse_kinematics(m, {"arm.position": goal[:3, 3], "arm.rotation": goal[:3, :3]})
+    assert found.reached
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = dd.read_urdf(m.to_urdf())
+    np.testing.assert_allclose(again.robot().pose("arm", [0.7]), goal, atol=1e-9)
 
 
 def test_what_urdf_has_no_words_for_is_told() -> None:

@@ -14,6 +14,9 @@ from daedalus.errors import InputError
 # A file of more elements is refused: a robot of a thousand links has some twenty thousand.
 MOST_ELEMENTS = 200_000
 MOST_BYTES = 50_000_000
+# Larger numbers are refused, so that a density times powers of a length stays finite. Programs write limits of
+# joints that have none as the largest number there is: these are read.
+LARGEST = 1e50
 
 Element = ElementTree.Element
 # The root element of a file of each kind, and what reads it.
@@ -105,8 +108,10 @@ def _too_large(name: str, fact: str) -> InputError:
     )
 
 
-def numbers(element: Element, attribute: str, count: int, default: object, where: str) -> np.ndarray:
-    """The numbers of an attribute, checked."""
+def numbers(
+    element: Element, attribute: str, count: int, default: object, where: str, most: float = LARGEST
+) -> np.ndarray:
+    """The numbers of an attribute, checked: as many as asked for, and none larger than `most`."""
     text = element.get(attribute)
     if text is None:
         return np.array(default, dtype=float)
@@ -114,6 +119,13 @@ def numbers(element: Element, attribute: str, count: int, default: object, where
         values = np.array([float(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
+    if values.shape == (count,) and np.all(np.isfinite(values)) and np.any(np.abs(values) > most):
+        raise InputError(
+            f"{attribute} of {where} is too large.",
+            f"got {text!r}, and at most {most:g} is read",
+            because="products of masses and lengths have to stay finite.",
+            remedy="metres, kilograms and seconds",
+        )
     if values.shape != (count,) or not np.all(np.isfinite(values)):
         raise InputError(
             f"{attribute} of {where} is not {count} number{'s' if count > 1 else ''}.",

@@ -9,7 +9,7 @@ import numpy as np
 
 from daedalus.errors import InputError
 from daedalus.robots import geom_mass
-from daedalus.robots.file_elements import Element, numbers
+from daedalus.robots.file_elements import LARGEST, Element, numbers
 from daedalus.robots.links_and_joints import FileLink, FileShape, RobotDescription
 from daedalus.robots.mjcf_poses import POSE_WORDS, Pose, between, composed, pose_of
 from daedalus.robots.mjcf_sections import TRUE, MjcfRules, list_words
@@ -125,7 +125,7 @@ def _size_and_pose(element: Element, kind: str, where: str, rules: MjcfRules) ->
         pose, length = between(numbers(element, "fromto", 6, [0] * 6, what))
         written = [*written[:1], *(written[:1] if count == 3 else []), length / 2]
     size = tuple(float(s) for s in written[:count])
-    if len(size) < count or not all(s > 0 for s in size):
+    if len(size) < count or not all(s * LARGEST > 1 for s in size):
         raise InputError(
             f"A {kind} of {where} has no size.",
             f"got size {element.get('size')!r}",

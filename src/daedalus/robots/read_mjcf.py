@@ -296,7 +296,7 @@ def _joint(
 def _scalar_joint(element: Element, joint: FileJoint, factor: float, where: str, reading: MjcfReading) -> None:
     limited = element.get("limited", "auto")
     if element.get("range") is not None and (limited == "true" or (limited == "auto" and reading.rules.autolimits)):
-        low, high = numbers(element, "range", 2, [0, 0], where) * factor
+        low, high = numbers(element, "range", 2, [0, 0], where, math.inf) * factor
         if low >= high:
             raise InputError(
                 f"The limits of {where} contradict each other.",

@@ -5,6 +5,7 @@ The format: https://wiki.ros.org/urdf/XML.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from daedalus.errors import InputError
 from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean
-from daedalus.robots.file_elements import Element, RobotFile, numbers, plain_name, read_robot_file, required
+from daedalus.robots.file_elements import LARGEST, Element, RobotFile, numbers, plain_name, read_robot_file, required
 from daedalus.robots.links_and_joints import FileJoint, FileLink, FileShape, MimicJoint, RobotDescription, built
 
 KINDS = {
@@ -218,7 +219,7 @@ def _limits(element: Element, joint: FileJoint, kind: str, where: str, robot: Ro
     if limit is None:
         return
     if kind in ("revolute", "prismatic"):
-        joint.lower, joint.upper = _one(limit, "lower", where), _one(limit, "upper", where)
+        joint.lower, joint.upper = (_one(limit, side, where, math.inf) for side in ("lower", "upper"))
         if joint.lower > joint.upper:
             raise InputError(
                 f"The limits of {where} contradict each other.",
@@ -273,5 +274,5 @@ def _origin(element: Element, where: str) -> tuple[np.ndarray, np.ndarray]:
     return turn, numbers(origin, "xyz", 3, [0, 0, 0], where)
 
 
-def _one(element: Element, attribute: str, where: str) -> float:
-    return float(numbers(element, attribute, 1, [0.0], where)[0])
+def _one(element: Element, attribute: str, where: str, most: float = LARGEST) -> float:
+    return float(numbers(element, attribute, 1, [0.0], where, most)[0])

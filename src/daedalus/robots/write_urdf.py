@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
-from daedalus.geometry.euler_angles import rpy_from_rotation
+from daedalus.geometry.euler_angles import GimbalLockWarning, rpy_from_rotation
 from daedalus.model.drawing.sketch import WrittenShape
 from daedalus.model.expressions import column
 from daedalus.model.mechanics.trees import attitude_of
@@ -127,7 +127,7 @@ class _UrdfWriter:
         place = self.values[k][5] + known["at"]
         self.drawn.add(shape.name)
         return (
-            f"\n    <visual>\n      <origin xyz={_row(place)} rpy={_row(rpy_from_rotation(turn))}/>\n"
+            f"\n    <visual>\n      <origin xyz={_row(place)} rpy={_row(_angles(turn))}/>\n"
             f"      <geometry><{shape.kind} {sizes}/></geometry>\n    </visual>"
         )
 
@@ -153,7 +153,7 @@ class _UrdfWriter:
             f"  <joint name={quoteattr(name)} type={quoteattr(kind)}>",
             f"    <parent link={quoteattr(parent)}/>",
             f"    <child link={quoteattr(self.names[k])}/>",
-            f"    <origin xyz={_row(shift)} rpy={_row(rpy_from_rotation(turn))}/>",
+            f"    <origin xyz={_row(shift)} rpy={_row(_angles(turn))}/>",
         ]
         if axis is not None:
             lines.append(f"    <axis xyz={_row(axis)}/>{rest}")
@@ -193,7 +193,7 @@ class _UrdfWriter:
             if frame.body:
                 k = self.tree.at[frame.body]
                 at, parent = at + self.values[k][5], self.names[k]
-            turn = rpy_from_rotation(np.array(frame.rotation))
+            turn = _angles(np.array(frame.rotation))
             parts.append(f"  <link name={quoteattr(frame.name)}/>")
             parts.append(
                 f'  <joint name={quoteattr(frame.name + "_joint")} type="fixed">\n'
@@ -209,6 +209,13 @@ _GEOMETRY = {
     "sphere": [("radius", "radius")],
     "cylinder": [("radius", "radius"), ("length", "length")],
 }
+
+
+def _angles(turn: np.ndarray) -> np.ndarray:
+    """Roll, pitch and yaw; of those that are the same rotation any will do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GimbalLockWarning)
+        return np.asarray(rpy_from_rotation(turn))
 
 
 def _row(values: object) -> str:
