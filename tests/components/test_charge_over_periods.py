@@ -30,7 +30,7 @@ Q1 c f 0 qq
 VC c 0 3
 C2 f 0 5p
 .options gmin=1e-30
-.ic v(f)=-2
+.ic v(f)=-2 v(a)=-2 v(c)=3
 .model dm D(IS=1e-28 CJO=10p VJ=0.8 M=0.45)
 .model qq NPN(IS=1e-28 CJE=4p CJC=2p TF=0)
 .tran 10n 20u uic
@@ -39,7 +39,7 @@ C2 f 0 5p
 
 def run(text, method, rtol, periods):
     end = periods * PERIOD
-    tr = dd.simulate(dd.components.from_spice(text), end, method=method, rtol=rtol, save_at=np.linspace(0.0, end, 41))
+    tr = dd.simulate(dd.components.from_spice(text), end, method=method, rtol=rtol, save_at=np.linspace(0.0, end, 44))
     assert tr.success, tr.stop_reason
     return tr
 

@@ -14,6 +14,7 @@ import casadi as ca
 from daedalus.components import electrical
 from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
 from daedalus.components.semiconductors.junction import inner_state
+from daedalus.components.spice.charge_jump import STEP, Held, add_charges, without_charges
 from daedalus.components.spice.controlled_law import controlled_law
 from daedalus.components.spice.couplings import couple
 from daedalus.components.spice.device_elements import DEVICES, device_keywords, device_model
@@ -50,11 +51,12 @@ def model_of(
 ) -> Model:
     """The model of a block for an analysis; inner ones are parts with ports."""
     circuit = Circuit(netlist, Model(name), {**netlist.parameters, **parameters}, above, purpose)
+    circuit.block = block
     circuit.elements = node_words(card.words[0] for card in block.cards)
     circuit.settings(block)
     for node, word in block.port_words(netlist.shared if above else ()).items():
         circuit.nodes.setdefault(node, []).append(circuit.m.port(word, "electrical"))
-    couplings = [card for card in block.cards if card.words[0][0] == "k"]
+    couplings = [card for card in block.cards if card.words[0][0] == "k" and purpose.charged is None]
     coupled = {n for card in couplings for n in card.words[1:-1] if n[0] == "l"}
     circuit.coils = {c.words[0]: c for c in block.cards if c.words[0] in coupled}
     met: dict[str, Card] = {}
@@ -65,7 +67,7 @@ def model_of(
                 f"has a second {card.words[0]!r}", f"line {first.line} has the first.", "a name for each element"
             )
         circuit.check(card)
-        if card.words[0] not in coupled and card not in couplings:
+        if card.words[0] not in coupled and card.words[0][0] != "k":
             circuit.read(card)
     couple(circuit, couplings)
     for k, (node, voltage) in enumerate(() if above else purpose.held, 1):
@@ -91,6 +93,7 @@ class Circuit:
         self, netlist: Netlist, m: Model, parameters: dict[str, float], above: tuple[str, ...], purpose: Purpose
     ) -> None:
         self.netlist, self.m, self.parameters, self.above, self.purpose = netlist, m, parameters, above, purpose
+        self.block = Block()
         self.nodes: dict[str, list[Any]] = {}
         self.coils: dict[str, Card] = {}
         self.parts: dict[str, Any] = {}
@@ -100,8 +103,9 @@ class Circuit:
         self.elements: dict[str, str] = {}  # their names in the model
         self.words: dict[str, str] = {}  # the nodes, as outputs name them
         self.inside: dict[str, Circuit] = {}  # the subcircuits by their elements
+        self.jumps: list[tuple[str, str, int]] = []  # states of charges, what tells their voltages, and their signs
         self.paths: dict[str, tuple[str, str]] = {}  # a part and its port at each node
-        self.rates = 0
+        self.rates: list[tuple[str, ca.SX]] = []  # states that follow from formulas, and these
         self.small = SmallSignalInputs(self)
 
     @property
@@ -168,11 +172,14 @@ class Circuit:
 
     def add(self, part: Any, name: str, ends: dict[str, str]) -> Any:
         """Add a part with its ports at nodes."""
+        charged = self.purpose.charged is not None
+        held = without_charges(part) if charged and not isinstance(part, Model) else []
         handle = self.m.add(part) if not isinstance(part, Model) else self.m.add(part, name=name)
         self.parts[name] = handle
         for port, node in ends.items():
             self.paths.setdefault(node, (name, port))
             self.nodes.setdefault(self._one_ground(node), []).append(getattr(handle, port))
+        add_charges(self, name, ends, held)
         return handle
 
     def _one_ground(self, node: str) -> str:
@@ -247,9 +254,14 @@ class Circuit:
 
     def rate(self, value: Any) -> ca.SX:
         """The derivative of an expression in time: that of a state which is equal to it."""
-        self.rates += 1
-        own = inner_state(self.m, f"differentiated_{self.rates}")
-        self.m.equation(own, value, name=f"differentiated {self.rates}")
+        count = len(self.rates) + 1
+        if self.purpose.charged is not None:
+            self.rates.append((f"differentiated_{count}", ca.SX(value)))
+            begin = self.purpose.charged.get(f"{self.purpose.inside}differentiated_{count}", 0.0)
+            return ca.SX((value - begin) / (STEP * self.netlist.transient.stop))
+        own = inner_state(self.m, f"differentiated_{count}")
+        self.m.equation(own, value, name=f"differentiated {count}")
+        self.rates.append((f"differentiated_{count}", ca.SX(value)))
         return ca.SX(self.m.der(own))
 
     def expression(self, text: str, card: Card) -> Any:
@@ -300,6 +312,9 @@ class Circuit:
                 self._moving_capacitor(card, name, text, word)
                 return
         value = capacitance(self, card)
+        if self.purpose.charged is not None:
+            add_charges(self, name, self.two_ends(card), [Held("voltage", "plus", "minus", 1, lambda v: value * v)])
+            return
         self.add(electrical.Capacitor(name, capacitance=value), name, self.two_ends(card))
         self._given(f"{name}.voltage", card)
 
@@ -315,6 +330,10 @@ class Circuit:
 
     def _read_l(self, card: Card, name: str) -> None:
         value = self.value(card.words[3], card) / (self.option(card, "m") or 1.0)
+        if self.purpose.charged is not None:
+            own = electrical.CurrentSource(name, current=self.option(card, "ic") or 0.0)
+            self.add(own, name, self.two_ends(card))
+            return
         self.add(electrical.Inductor(name, inductance=value), name, self.two_ends(card))
         self._given(f"{name}.current", card)
 
@@ -336,6 +355,11 @@ class Circuit:
                 "has an element that is not complete", f"{name!r} needs z0= and td=.", "T1 a 0 b 0 z0=50 td=1n"
             )
         near, far = card.words[1:3], card.words[3:5]
+        if self.purpose.charged is not None:
+            for k, pair in ((1, near), (2, far)):
+                end = electrical.Resistor(f"{name}_{k}", resistance=impedance)
+                self.add(end, f"{name}_{k}", dict(zip(("plus", "minus"), pair)))
+            return
         if self.purpose.steady and not self.purpose.is_small:
             ends = dict(zip(("primary_plus", "primary_minus", "secondary_plus", "secondary_minus"), (*near, *far)))
             self.add(electrical.Transformer(name, ratio=1.0), name, ends)
@@ -445,7 +469,8 @@ class Circuit:
             )  # fmt: skip
         defaults = {} if block.head is None else self._assigned(block.head, dict(self.parameters))
         values = {**self.parameters, **defaults, **self._assigned(card, dict(self.parameters))}
-        inner = model_of(self.netlist, name, block, values, (*self.above, title), self.purpose)
+        purpose = replace(self.purpose, inside=f"{self.purpose.inside}{name}.")
+        inner = model_of(self.netlist, name, block, values, (*self.above, title), purpose)
         words = block.port_words(self.netlist.shared)
         ends = {words[port]: node for port, node in zip(block.ports, nodes)}
         ends |= {words[node]: node for node in self.netlist.shared if node not in block.ports}

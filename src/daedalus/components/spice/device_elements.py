@@ -11,6 +11,8 @@ from daedalus.components.semiconductors.mosfet import SIDE
 from daedalus.components.spice.netlist_text import Card, is_pair
 
 DEFAULT_OXIDE = 1e-7  # m, where noise needs an oxide that the card does not give
+# The kinds of models that a device takes.
+KINDS = {"d": ("d",), "q": ("npn", "pnp"), "m": ("nmos", "pmos"), "j": ("njf", "pjf")}
 GROWS = frozenset({"saturation_current", "transconductance"})
 
 
@@ -57,7 +59,7 @@ def _scaled(circuit: Any, words: dict[str, Any], card: Card, places: int) -> dic
 
 
 def _read_diode(circuit: Any, card: Card, name: str) -> None:
-    model = device_model(circuit, card, card.words[3], ("d",))
+    model = device_model(circuit, card, card.words[3], KINDS["d"])
     words = {"saturation_current": 1e-14, **device_keywords(circuit, model)}
     words = _warm(circuit, _scaled(circuit, words, card, 4), card)
     ends = circuit.small.outside(name, words, circuit.two_ends(card), {"plus": "series_resistance"})
@@ -66,10 +68,18 @@ def _read_diode(circuit: Any, card: Card, name: str) -> None:
     circuit.small.flicker(name, "current", (ends["plus"], ends["minus"]), model.values)
 
 
+def place_of_model(circuit: Any, card: Card) -> int:
+    """Where the name of its .model stands on the card of a device; a bipolar transistor may name its substrate."""
+    kind = card.words[0][0]
+    if kind == "q":
+        known = {**circuit.netlist.models, **circuit.models}
+        return 4 if card.words[4] in known or len(card.words) < 6 else 5
+    return {"d": 3, "j": 4, "m": 5}[kind]
+
+
 def _read_bipolar(circuit: Any, card: Card, name: str) -> None:
-    known = {**circuit.netlist.models, **circuit.models}
-    place = 4 if card.words[4] in known or len(card.words) < 6 else 5
-    model = device_model(circuit, card, card.words[place], ("npn", "pnp"))
+    place = place_of_model(circuit, card)
+    model = device_model(circuit, card, card.words[place], KINDS["q"])
     words = {"saturation_current": 1e-16, **device_keywords(circuit, model)}
     words = _warm(circuit, _scaled(circuit, words, card, place + 1), card)
     ends = dict(zip(("collector", "base", "emitter"), card.words[1:4]))
@@ -86,7 +96,7 @@ def _read_bipolar(circuit: Any, card: Card, name: str) -> None:
 
 
 def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
-    model = device_model(circuit, card, card.words[5], ("nmos", "pmos"))
+    model = device_model(circuit, card, card.words[5], KINDS["m"])
     words = _warm(circuit, device_keywords(circuit, model), card)
     squares = {"drain_squares": circuit.option(card, "nrd"), "source_squares": circuit.option(card, "nrs")}
     words |= {word: count for word, count in squares.items() if count is not None}
@@ -112,7 +122,7 @@ def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
 
 
 def _read_jfet(circuit: Any, card: Card, name: str) -> None:
-    model = device_model(circuit, card, card.words[4], ("njf", "pjf"))
+    model = device_model(circuit, card, card.words[4], KINDS["j"])
     words = _warm(circuit, _scaled(circuit, device_keywords(circuit, model), card, 5), card)
     words.pop("nominal_temperature", None)
     ends = dict(zip(("drain", "gate", "source"), card.words[1:4]))

@@ -89,12 +89,19 @@ def model_over_time(netlist: Netlist) -> Model:
     """The circuit with its sources over time, started where the netlist says."""
     m = circuit_for(netlist, OVER_TIME)
     steady = circuit_for(netlist, STEADY) if netlist.has_lines else m
-    if (held := held_nodes(netlist, steady)) is not None:
-        steady = circuit_for(netlist, Purpose(steady=netlist.has_lines, held=held))
-    guess = None
+    held, guess = held_nodes(netlist, steady), None
     if not netlist.transient.starts_given:
+        if held is not None:
+            steady = circuit_for(netlist, Purpose(steady=netlist.has_lines, held=held))
         guess = start_guess(netlist, steady, Purpose(steady=netlist.has_lines, held=held or ()))
-    write_start(netlist, m, steady, guess, is_held=held is not None)
+
+    def step(charged: Mapping[str, float]) -> Model:
+        known = netlist.words, netlist.elements
+        found = circuit_for(netlist, Purpose(steady=netlist.has_lines, charged=charged))
+        netlist.words, netlist.elements = known
+        return found
+
+    write_start(netlist, m, steady, guess, step, is_held=held is not None)
     return m
 
 

@@ -16,6 +16,8 @@ _PRINTED = re.compile(r"([-+]?\d+)(t|g|meg|k|m|u|n|p|f|r|l)(\d+)[a-z]*", re.IGNO
 _MICRO = str.maketrans("\u00b5\u03bc", "uu")  # the sign and the Greek letter
 DEEPEST = 8  # so many files inside each other are read
 MOST_FILES, MOST_CARDS, MOST_CHARACTERS = 200, 50_000, 16_000_000
+# ic=0.6,5 of a device with several voltages.
+_STARTS = re.compile(r"\bic\s*=\s*[^\s=,(){}']+(?:\s*,\s*[^\s=,(){}']+)+")
 # Characters of each part of an error that come from the netlist.
 LONGEST = 200
 
@@ -170,8 +172,9 @@ def _joined(text: str, first: int) -> list[tuple[int, str]]:
 
 
 def _words(line: str) -> list[str]:
-    """Words in lower case; formulas in braces or quotes stay whole."""
-    parts = re.findall(r"\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^\s=(),]+|=", line.lower())
+    """Words in lower case; formulas in braces or quotes stay whole, and ic=0.6,5 is the word ic=0.6;5."""
+    line = _STARTS.sub(lambda match: re.sub(r"\s*,\s*", ";", match[0]), line.lower())
+    parts = re.findall(r"\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^\s=(),]+|=", line)
     return [part for part in parts if part != "="] if "=" not in parts else _pairs(parts)
 
 

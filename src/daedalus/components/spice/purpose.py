@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -12,7 +13,8 @@ class Purpose:
     steady: lines as they are where nothing changes. at_rest: sources with their steady value. driven: the sources that
     have an input of their own beside it. noisy: with an input for every source of noise. held: nodes of the circuit
     itself that a source holds at a voltage, as .ic does while the operating point is sought. pulled: the same through a
-    small resistance, as .nodeset does while the search begins.
+    small resistance, as .nodeset does while the search begins. charged: the voltages of charges by their states, for
+    the step of no length in which they share what they hold. inside: the path of the subcircuit that is written.
     """
 
     steady: bool = False
@@ -21,6 +23,8 @@ class Purpose:
     noisy: bool = False
     held: tuple[tuple[str, float], ...] = ()
     pulled: tuple[tuple[str, float], ...] = ()
+    charged: Mapping[str, float] | None = None
+    inside: str = ""
 
     @property
     def is_small(self) -> bool:

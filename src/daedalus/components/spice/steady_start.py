@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,18 @@ import numpy as np
 from daedalus.analysis.points.complete_point import Entry, fill_states_and_inputs, scatter, solve_for
 from daedalus.analysis.points.equilibrium import equilibrium
 from daedalus.analysis.points.operating_point import read_point
+from daedalus.components.spice.charge_jump import all_jumps
+from daedalus.components.spice.charge_starts import charge_starts
 from daedalus.components.spice.netlist import Netlist
-from daedalus.errors import SolverError
+from daedalus.errors import InputError, SolverError
 from daedalus.initialisation.initialise import initialise
+from daedalus.initialisation.start import Start
+from daedalus.model.guesses import guess as near
 from daedalus.model.model import Model, as_system
 from daedalus.model.notebook import note_change
 from daedalus.model.system.system import System
+
+SAME_VOLTAGE = 1e-9  # in V, and in parts of the voltage
 
 
 def held_nodes(netlist: Netlist, m: Model) -> tuple[tuple[str, float], ...] | None:
@@ -30,35 +37,67 @@ def held_nodes(netlist: Netlist, m: Model) -> tuple[tuple[str, float], ...] | No
     return tuple((node, value) for node, (value, _) in netlist.given.items())
 
 
-def write_start(netlist: Netlist, m: Model, steady: Model, guess: Any, is_held: bool = False) -> None:
+def write_start(
+    netlist: Netlist, m: Model, steady: Model, guess: Any, step: Callable[[Mapping[str, float]], Model],
+    is_held: bool = False,
+) -> None:  # fmt: skip
     """Write the operating point, or what the netlist gives, into the states and as guesses into all else.
 
     steady: the model with its lines as they are where nothing changes; the model itself where it has none. guess: where
-    the search begins. is_held: whether sources in it hold the nodes of .ic.
+    the search begins. step: the circuit in which charges at voltages share what they hold. is_held: whether sources in
+    it hold the nodes of .ic.
     """
-    held = {} if is_held else _held(netlist, steady)
-    labels = m.flat().freeze().labels if is_held else {"x": (), "z": ()}
-    own = [*labels["x"], *labels["z"]]
     if netlist.transient.starts_given:
-        starts: Mapping[str, float] = _given_start(steady, held, own)
+        starts: Mapping[str, float] = _given_start(netlist, steady, step)
     else:
-        starts = operating_point(steady, held, guess, own)
+        held = {} if is_held else _held(netlist, steady)
+        labels = m.flat().freeze().labels if is_held else {"x": (), "z": ()}
+        starts = operating_point(steady, held, guess, [*labels["x"], *labels["z"]])
     for name, value in starts.items():
         variable = m.written.variables.get(name)
         if variable is None or variable.size != 1:
             continue
-        if variable.kind == "algebraic" or (variable.kind == "state" and variable.start[0] is None):
+        is_open = variable.kind == "state" and (variable.start[0] is None or netlist.transient.starts_given)
+        if variable.kind == "algebraic" or is_open:
             m.written.variables[name] = replace(variable, start=(float(value),))
     note_change(m)
 
 
-def _given_start(m: Model, held: Mapping[str, float], further: Sequence[str]) -> dict[str, float]:
-    """States with what the netlist gives, and all others as near to zero as that leaves them."""
+def _near(m: Model, charged: Mapping[str, float]) -> Start:
+    """A start near voltages of charges; what is given of all else is kept."""
     system = m.flat().freeze()
     start = {label: value for label, value in zip(system.labels["x"], system.start["x"].tolist()) if np.isfinite(value)}
-    found = initialise(m, {**start, **held})
+    known = {*system.labels["x"], *system.labels["z"]}
+    return initialise(m, {**start, **{name: near(value) for name, value in charged.items() if name in known}})
+
+
+def _agrees(found: Start, charged: Mapping[str, float]) -> bool:
+    """Whether all charges begin at these voltages; a name that the model does not have says nothing."""
+    for name, value in charged.items():
+        with suppress(InputError):
+            if abs(float(np.asarray(found[name])) - value) > SAME_VOLTAGE * (1 + abs(value)):
+                return False
+    return True
+
+
+def _given_start(netlist: Netlist, m: Model, step: Callable[[Mapping[str, float]], Model]) -> dict[str, float]:
+    """States with what IC= gives, charges between the voltages of .ic and zero, and all others as near to zero.
+
+    step: the circuit of the step in which charges share what they hold.
+    """
+    system = m.flat().freeze()
+    potentials = {node: value for node, (value, _) in netlist.given.items()}
+    charged = dict(charge_starts(netlist.inner[id(m)], potentials))
+    nodes = dict(_counted(m, netlist.words[node], value) for node, value in potentials.items())
+    found = _near(m, nodes | charged)
+    if not _agrees(found, charged):
+        there = step(charged)
+        point = equilibrium(there)
+        voltages = all_jumps(netlist.inner[id(there)])
+        found = _near(
+            m, nodes | charged | {state: sign * float(np.asarray(point[own])) for state, own, sign in voltages}
+        )
     return {
-        **{name: float(found[name]) for name in further},
         **dict(zip(system.labels["x"], found.vectors["x"].tolist())),
         **dict(zip(system.labels["z"], found.vectors["z"].tolist())),
     }
@@ -124,6 +163,15 @@ def _variable_of(m: Model, word: str) -> str:
     flat: Any = m.flat()
     known = flat.written.outputs.get(f"v_{word}")
     return flat.written.known[int(known.element_hash())][0] if known is not None and known.is_symbolic() else ""
+
+
+def _counted(m: Model, word: str, voltage: float) -> tuple[str, float]:
+    """The variable that the voltage of a node is, or is but for its sign, and its value there."""
+    flat: Any = m.flat()
+    known = flat.written.outputs.get(f"v_{word}")
+    if known is None or known.is_symbolic() or known.n_dep() != 1 or not (known + known.dep(0)).is_zero():
+        return _variable_of(m, word), voltage
+    return flat.written.known[int(known.dep(0).element_hash())][0], -voltage
 
 
 def guess_with_held(model: Model | System, held: Mapping[str, float]) -> dict[str, float]:
