@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.newton_record import new_record
 from daedalus.algebra.rank_decision import SINGULAR, sparse_factors
 from daedalus.deadline import poll
@@ -31,7 +32,7 @@ STALLED = 1e-8
 # Equations hold when what is left of them is at most this share of their size.
 SOLVED = 1e-9
 # The same where ranks are lost on the solutions, or where a run has passed by: such values have half their digits.
-CONSISTENT = 1e-8
+CONSISTENT = HALF_OF_DIGITS
 # An equation whose slopes are at most this share of its size does not depend on the unknowns: that is rounding.
 DEAD = 1e-14
 SMALLEST_DAMPING = 1e-8

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.damped_newton import SOLVED, Equations, Root, damped_newton
-from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, SINGULAR, STILL, singular_share
+from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, KNOWN, SINGULAR, STILL, singular_share
 from daedalus.algebra.shortened_steps import sparse_steps
 from daedalus.deadline import poll
 
-# The change is smallest when what could still be gained is at most this share of a size.
-NEAREST = 1e-10
 POLISHING = 40
 # A guess this many times larger than the solution costs digits.
 FAR = 100.0
@@ -133,7 +131,7 @@ def _nearest(equations: Callable[[np.ndarray], Any], root: Root, target: np.ndar
         basis, _ = np.linalg.qr(np.maximum(ones, np.abs(best.values))[:, None] * best.null)
         away = (target - best.values)[leading]
         pull = basis @ np.linalg.lstsq(basis[leading], away, rcond=STILL)[0]
-        if np.abs(pull[leading]).max(initial=0.0) <= NEAREST or share < 1e-3:
+        if np.abs(pull[leading]).max(initial=0.0) <= KNOWN or share < 1e-3:
             return best
         trial = damped_newton(equations, best.values + share * pull, ones, limit=10)
         closer = np.linalg.norm((target - trial.values)[leading]) < np.linalg.norm(away)

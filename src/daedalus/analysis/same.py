@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.errors import InputError
 from daedalus.model.expressions import column, concatenate
@@ -16,9 +17,6 @@ from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, did_you_mean
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
-
-# Above this, states that obey one model's constraints do not obey the other's.
-CARRIED_OVER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Sameness:
     @property
     def same(self) -> bool:
         """Whether both are within the tolerance."""
-        return self.difference <= self.tolerance and self.violation <= CARRIED_OVER
+        return self.difference <= self.tolerance and self.violation <= KNOWN_BY_DIFFERENCES
 
     def __bool__(self) -> bool:
         return self.same
@@ -55,7 +53,7 @@ class Sameness:
     def __str__(self) -> str:
         verdict = "The same" if self.same else "Not the same"
         lines = [f"{verdict}: largest difference {self.difference:.3g}, in {self.worst}, over {self.samples} states."]
-        if self.violation > CARRIED_OVER:
+        if self.violation > KNOWN_BY_DIFFERENCES:
             lines.append(f"The mapped states violate the second model's constraints by {self.violation:.3g}.")
         return "\n".join(lines)
 

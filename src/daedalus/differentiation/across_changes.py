@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from daedalus.algebra.agreement import agree
+from daedalus.algebra.agreement import SAME, agree
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.causes import cause_of, passage, passage_of, slope_sizes
 from daedalus.differentiation.events.jumping_conditions import EndsBy, JumpingConditions, conditions_of, no_sliding
@@ -58,8 +58,6 @@ from daedalus.simulation.sliding.surface import Surface, condition_like, moved_o
 BESIDE = 2.0
 # A run is given up where this many changes fall into so small a share of the span; at corners steps pass over them.
 IN_A_ROW, SHARE = 16, 1e-6
-# Ways that differ by less in their directions are one.
-PARALLEL = 1e-9
 
 
 # -- the equations of a part -------------------------------------------------------------------------------------
@@ -319,7 +317,7 @@ def _parallel(one: np.ndarray, other: np.ndarray) -> bool:
     if not all(sizes) or not np.all(np.isfinite(sizes)):
         return False
     sign = float(np.sign(one @ other))
-    return bool(np.linalg.norm(one / sizes[0] - sign * other / sizes[1]) <= PARALLEL)
+    return bool(np.linalg.norm(one / sizes[0] - sign * other / sizes[1]) <= SAME)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------

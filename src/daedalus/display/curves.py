@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO
 from daedalus.analysis.check_units import found_units
 from daedalus.model.switching.delays import BEFORE, SIGNAL, TIME
@@ -27,10 +28,6 @@ MOST_VALUES = 8
 SOLVED = 2
 # Names without a unit share a panel where their sizes differ by less than this factor.
 ALIKE = 30.0
-# Outputs below this share of the largest state may be rounding: their terms are looked at.
-ROUNDED = 1e-9
-# Two curves of parts are copies of each other where they differ by less than this of their size.
-SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +206,7 @@ def _without_cancelled(samples: Samples, curves: list[DrawnCurve]) -> list[Drawn
     """Outputs in which large terms cancel become flat: a total momentum of 1e-14 is rounding, whatever its unit."""
     places, outputs = samples.system.places, samples.system.outputs
     states = max((c.size for c in curves if c.name in places and places[c.name].letter == "x"), default=0.0)
-    small = {c.name for c in curves if c.flat is None and c.name in outputs and c.size < ROUNDED * states}
+    small = {c.name for c in curves if c.flat is None and c.name in outputs and c.size < SAME * states}
     gone = {name for name in small if is_cancelled(samples, name)}
     return [replace(c, flat=0.0) if c.name in gone else c for c in curves]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.display.curves import largest, settled
 from daedalus.display.look import TIME_LABEL, labelled, legend, look, panel_column
 from daedalus.model.values import unit_of
@@ -14,8 +15,6 @@ from daedalus.optimisation.result.plan import Plan
 from daedalus.simulation.result.labelled_samples import element_columns
 
 POINTS_PER_INTERVAL = 12
-# Searches end in rounding of the usual size of a variable: what is smaller than this share of it is zero.
-UNRESOLVED = 1e-13
 
 
 def plot_plan(plan: Plan, names: str | Sequence[str] | None, ax: Any) -> Any:
@@ -40,7 +39,7 @@ def _draw(panel: Any, plan: Plan, name: str) -> None:
     held = name in plan.inputs and getattr(plan.inputs[name], "kind", "") == "hold"
     times = plan.time if held else np.linspace(begin, end, POINTS_PER_INTERVAL * (len(plan.time) - 1) + 1)
     values = settled(plan[name] if held else plan.at(times)[name])
-    if largest(values) <= UNRESOLVED * _usual_size(plan, name):
+    if largest(values) <= ROUNDING * _usual_size(plan, name):
         values = np.zeros_like(values)
     for label, column in element_columns(name, values).items():
         (line,) = panel.plot(times, column, label=label, drawstyle="steps-post" if held else "default")

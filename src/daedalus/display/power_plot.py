@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.display.look import TIME_LABEL, legend, look, panel_of, readable_limits
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ GIVEN = {"supplied": "supplied", "stored": "given back", "lost": "given"}
 TAKEN = {"supplied": "taken up", "stored": "stored", "lost": "lost"}
 # Shares below this part of the whole are drawn together; below the second one they cannot be seen and have no label.
 JOINED, NOT_DRAWN = 0.02, 1e-6
-# A numerical error below this part of the whole is rounding.
-NO_ERROR = 1e-9
 # Areas below this part of the largest power are not drawn.
 SMALLEST = 1e-4
 # Shades of one colour that can be told apart, and how much white the lightest one has.
@@ -113,7 +112,7 @@ def plot_flow(balance: EnergyBalance, ax: Any = None) -> Any:
         _band(ax, (0.55, *inside), (1.0, low, high), _COLOURS[kind])
         ax.text(1.02, middle, f"{name}\n{TAKEN[kind]} {energy_text(value)}", ha="left", va="center", fontsize=9)
     ax.fill_between([0.45, 0.55], 0, 1, color="#cccccc", lw=0)
-    error = 0.0 if abs(balance.error) <= NO_ERROR * whole else -balance.error
+    error = 0.0 if abs(balance.error) <= SAME * whole else -balance.error
     lowest = min((low for shares in (left, right) for low, _ in _levels(shares, GAP)), default=0.0)
     highest = max((top for shares in (left, right) for top in _apart(_levels(shares, GAP))), default=1.0)
     ax.text(0.5, min(lowest, 0.0) - 0.04, f"{energy_text(whole)} in all; numerical error {error:.1g} J", ha="center",

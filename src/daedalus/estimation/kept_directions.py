@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.algebra.agreement import agree
+from daedalus.algebra.agreement import HALF_OF_DIGITS, agree
 from daedalus.algebra.rank_decision import SYMBOLIC_SOLVE
 from daedalus.compilation import compile_function
 from daedalus.differentiation.case import Case
@@ -23,9 +23,6 @@ from daedalus.differentiation.variational.tangent_start import StartMoves
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 from daedalus.simulation.plant.projection import normal_inverse
-
-# Formulas that differ by more from what a start is told are not used.
-SAME = 1e-8
 
 
 def kept_projector(case: Case) -> Any:
@@ -65,7 +62,7 @@ def _tried(case: Case) -> tuple[ca.Function | None, Callable[..., np.ndarray]]:
     if formula is None:
         return None, by_numbers
     found = compile_function(formula).core(*point)[0]
-    return formula if agree(found, by_numbers(*point), SAME) else None, by_numbers
+    return formula if agree(found, by_numbers(*point), HALF_OF_DIGITS) else None, by_numbers
 
 
 def _formula(case: Case, moves: StartMoves) -> ca.Function | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.model.expressions import (
     BENDS,
     CONDITIONS,
@@ -35,8 +36,6 @@ SWITCHING = CONDITIONS | BENDS.keys() | {ca.OP_COPYSIGN}
 JUMPING = SWITCHING | STAIRS.keys() | CUT.keys() | {ca.OP_ATAN}
 # What may be a sign without being written as one: a / |a|.
 QUOTIENTS, MOST_FACTORS = frozenset((ca.OP_DIV, ca.OP_MUL)), 20
-# A whole number counts as reached this far below it.
-REACHED = 1e-12
 MODES, CLOCK = "modes of the switches", "conditions on time"
 
 
@@ -247,7 +246,7 @@ class ModesPutIn:
         return a - b * sign * self._floor(row, sign * a / b)
 
     def _floor(self, row: int, a: ca.SX) -> ca.SX:
-        wave = ca.sin(np.pi * ca.remainder(a + REACHED, 2))
+        wave = ca.sin(np.pi * ca.remainder(a + TWELVE_DIGITS, 2))
         odd = 1 - self._turned((self.number[row], "even"), wave, self._written(row))
         return 2 * ca.floor((a - 0.5 - odd) / 2 + 0.5) + odd
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
 from daedalus.model.expressions import concatenate
 from daedalus.model.model import Model
 from daedalus.model.system.equation_row import EquationRow, Role
@@ -19,9 +19,6 @@ from daedalus.reduction.index.regularity import written_values
 from daedalus.reduction.reduction_plan import ReductionPlan
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.rewriting import ReducedModel, as_algebraic, rewritten, write_rows
-
-# Start values are off a constraint when it is left by more than this share of its terms.
-OFF = 1e-6
 
 
 def reduced_notebook(plan: ReductionPlan) -> ReducedModel:
@@ -98,6 +95,6 @@ def _contradictions(book: Model, levels: Mapping[str, Equation]) -> list[Finding
     ends = np.cumsum([0, *(own[name].numel() for name in known)])
     for name, a, b in zip(known, ends, ends[1:]):
         rest = np.abs(left.full().ravel()[a:b])
-        if np.any(rest > OFF * size[a:b]):
+        if np.any(rest > KNOWN_BY_DIFFERENCES * size[a:b]):
             found.append(StartOffConstraint(name, float(rest.max())))
     return found

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.manifold import Manifold
 from daedalus.analysis.linear.linearise import linearise
 from daedalus.analysis.linear.lti import LTI
@@ -41,8 +42,6 @@ from daedalus.reduction.rewriting import read_model
 from daedalus.studies.storage_bound import has_lower_bound
 
 POINTS = 60
-# What is smaller than this share of the powers at a point is rounding.
-NO_POWER = 1e-9
 # The least singular value of the constraints beside the largest at states that are judged.
 DEAD_CENTRE = 1e-2
 # A longer formula of an output is not printed.
@@ -255,8 +254,8 @@ def _texts(book: Model, storage: Storage, fed: list[ca.SX], names_in: list[str])
     known = dict(zip(named, _at_random(system, list(named.values()))))
     texts = []
     for entry, own in zip(fed, values):
-        equal = [name for name, other in known.items() if np.allclose(own, other, rtol=NO_POWER, atol=0.0)]
-        minus = [f"-{name}" for name, other in known.items() if np.allclose(own, -other, rtol=NO_POWER, atol=0.0)]
+        equal = [name for name, other in known.items() if np.allclose(own, other, rtol=SAME, atol=0.0)]
+        minus = [f"-{name}" for name, other in known.items() if np.allclose(own, -other, rtol=SAME, atol=0.0)]
         texts.append(min(equal or minus, key=len) if equal or minus else expression_text(entry, labels))
     stems = {split_index(text)[0] for text in texts if " " not in text}
     if len(names_in) == 1 and len(stems) == 1 and len(texts) > 1 and all(" " not in text for text in texts):
@@ -333,9 +332,9 @@ def _by_energy(storage: Storage, ports: Ports) -> Passivity:
     if not shares:
         text = f"No state was found at which {word} could be judged."
         return Passivity(None, energy, False, text, np.nan, system=storage.system)
-    worst, lossless = max(shares), min(shares) > -NO_POWER
+    worst, lossless = max(shares), min(shares) > -SAME
     states, alone = f"at {len(shares)} random states", not ports.u.numel()
-    if worst > NO_POWER:
+    if worst > SAME:
         text = (
             f"Not passive by its energy{ports.names}: {word} can grow{'' if alone else f' faster than {ports.power}'} "
             f"{'' if alone else 'feeds it '}(by {worst:.2g} of the powers at one of {len(shares)} random states)."

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.rank_decision import SINGULAR, is_singular
 from daedalus.analysis.linear.descriptor import DescriptorSystem
 from daedalus.analysis.linear.responses.response import Response, with_units
@@ -27,8 +28,6 @@ from daedalus.model.input_rates import system_rates
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
-# What is left of an equation counts as nothing when it could be mended by this share of the variables' sizes.
-NOTHING = 1e-8
 FOLLOWED = "{name}, followed"
 # Printing a linearisation of more states does not judge it.
 MOST_ANSWERED = 200
@@ -216,7 +215,7 @@ def _warnings(
     """What is wrong with the point, in words: equations that do not hold, and motion."""
     scale = equation_sizes(system, point.vectors, slopes)
     warnings = []
-    wrong = np.flatnonzero(~(np.abs(residual) <= NOTHING * scale))
+    wrong = np.flatnonzero(~(np.abs(residual) <= HALF_OF_DIGITS * scale))
     if len(wrong):
         worst = wrong[np.argmax(np.abs(residual[wrong]) / scale[wrong])]
         names = [system.equation_labels[k] for k in wrong]
@@ -226,8 +225,8 @@ def _warnings(
             "holds what is left"
         )
     resting = residual - slopes["xdot"] @ point.vectors["xdot"]
-    moving = np.flatnonzero(np.abs(point.vectors["xdot"]) > NOTHING * sizes_of(system, point.vectors)["x"])
-    if not along_run and len(moving) and np.any(np.abs(resting) > NOTHING * scale):
+    moving = np.flatnonzero(np.abs(point.vectors["xdot"]) > HALF_OF_DIGITS * sizes_of(system, point.vectors)["x"])
+    if not along_run and len(moving) and np.any(np.abs(resting) > HALF_OF_DIGITS * scale):
         rates = [f"{system.labels['xdot'][k]} = {point.vectors['xdot'][k]:.3g}" for k in moving]
         warnings.append(
             f"the point is not an equilibrium ({listed(rates, 3)}): the matrices describe small deviations from the "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.damped_newton import Equations, Root, damped_newton
 from daedalus.algebra.rank_decision import FULL_MATRIX
 from daedalus.analysis.points.operating_point import OperatingPoint, sizes_of
@@ -23,8 +24,6 @@ from daedalus.model.system.system import System
 
 # An entry of a vector: its letter and its position.
 Entry = tuple[str, int]
-# Derivatives below this share of a state's size are rest.
-REST = 1e-9
 
 
 def complete_point(
@@ -121,7 +120,7 @@ def _at_rest(
     trial = {letter: np.array(values) for letter, values in vectors.items()}
     scatter(trial, moving, root.values)
     what = f"the equations do not determine {listed(labels_of(system, loose))}"
-    if root.solved and np.all(np.abs(trial["xdot"]) <= REST * system.nominal["x"]):
+    if root.solved and np.all(np.abs(trial["xdot"]) <= SAME * system.nominal["x"]):
         notes.append(f"{what}: those of rest are taken")
         return np.array([trial[letter][k] for letter, k in unknowns])
     notes.append(f"{what}: values near the guess are taken; give them in at=, for instance with at=tr.at(t)")

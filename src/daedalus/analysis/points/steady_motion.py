@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import Root
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.analysis.points.complete_point import Entry, equations_in, linked_states, scatter, usual_sizes
 from daedalus.analysis.points.steady_state_search import search
 from daedalus.analysis.structure.system_structure import structure_of
@@ -22,8 +23,6 @@ from daedalus.model.system.system_record import ARGUMENTS
 
 # Of larger models directions are not sought.
 MOST_UNKNOWNS = 500
-# Parts of a direction below this share of its largest one are rounding.
-PART = 1e-6
 # Equations that hold further along the motion, in shares of what they are off at rest.
 HOLDS = 1e-6
 
@@ -108,7 +107,7 @@ def _moving_together(
     off = np.abs(np.array(residual(*(own[letter] for letter in ARGUMENTS)))).max()
     if not off <= HOLDS * np.abs(root.residual).max() or not np.any(speeds):
         return {}
-    return {k: float(speeds[k]) for k in moving if abs(speeds[k]) > PART * np.abs(speeds).max()}
+    return {k: float(speeds[k]) for k in moving if abs(speeds[k]) > KNOWN_BY_DIFFERENCES * np.abs(speeds).max()}
 
 
 def _free_directions(
@@ -141,5 +140,5 @@ def _free_directions(
         pivots.append(pivot)
     if not pivots or len(set(pivots)) < len(pivots):
         return None
-    free[np.abs(free) < PART] = 0.0
+    free[np.abs(free) < KNOWN_BY_DIFFERENCES] = 0.0
     return pivots, free

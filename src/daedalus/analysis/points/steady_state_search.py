@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.damped_newton import Equations, Root
 from daedalus.analysis.points.complete_point import Entry, equations_in, scatter, solve_for, usual_sizes
 from daedalus.analysis.points.continuation import found_by_continuation, leak_places, regular_root
@@ -20,8 +21,6 @@ from daedalus.model.system.system import System
 NEWTON, TRUST = "Newton's method", "a trust-region method"
 # The most evaluations of the trust-region method.
 EVALUATIONS = 500
-# Bounds may be missed by this share of a variable's size, which is rounding.
-SLACK = 1e-9
 
 
 def search(
@@ -73,7 +72,7 @@ def bounds(system: System, unknowns: Sequence[Entry]) -> tuple[np.ndarray, np.nd
 
 
 def _outside(values: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> np.ndarray:
-    return np.flatnonzero((values < lower - SLACK * size) | (values > upper + SLACK * size))
+    return np.flatnonzero((values < lower - SAME * size) | (values > upper + SAME * size))
 
 
 def _smallest_residual(

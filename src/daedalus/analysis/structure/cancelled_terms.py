@@ -11,6 +11,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.algebra.rank_decision import KNOWN
 from daedalus.analysis.interval_arithmetic import range_over
 from daedalus.analysis.structure.jets.consistent_jet import Jet
@@ -19,8 +20,6 @@ from daedalus.analysis.structure.system_jacobian import random_arguments, with_o
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
 
-# Slopes below this share of the largest may be zero but for rounding.
-SMALL = 1e-12
 # A sum is zero that lies within this many times the bounds of its own rounding.
 ROUNDED = 1e3
 
@@ -42,10 +41,10 @@ def without_vanishing(
     points = random_arguments(array, jet, order, 3)
     samples = array.values(slopes, points)
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
-    small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= TWELVE_DIGITS * size).tolist()
     if small:
         there = array.values(slopes, [with_other_parameters(point) for point in points])
-        vanishes = np.all(np.abs(there) <= SMALL * np.maximum(np.abs(there).max(initial=0.0), size), axis=0)
+        vanishes = np.all(np.abs(there) <= TWELVE_DIGITS * np.maximum(np.abs(there).max(initial=0.0), size), axis=0)
         places = [array.place(own[k]) for k in range(len(own))]
         small = [k for k in small if vanishes[k] or (places[k][0] == "y" and has_to_go(*places[k][1:]))]
     if small and np.any(samples[:, small]):
@@ -53,7 +52,7 @@ def without_vanishing(
         # rounding explains it. A constant has been rounded before.
         here = np.abs(array.values(slopes, [jet.arguments(order)])[0])
         inside = np.array([array.read(symbols, point) for point in points])
-        small = [k for k in small if not here[k] > SMALL * here.max()]
+        small = [k for k in small if not here[k] > TWELVE_DIGITS * here.max()]
         doubtful = [k for k in small if samples[:, k].any() and not slopes[k].is_constant()]
         explained = are_rounding(concatenate(symbols), slopes[doubtful], inside)
         true = {k for k, rounded in zip(doubtful, explained) if not rounded}
@@ -82,7 +81,7 @@ def without_cancelled(row: ca.SX, is_unknown: Callable[[ca.SX], bool], value: fl
     function = ca.Function("slopes", [every], [slopes])
     samples = np.array([function(point).full().ravel() for point in points])
     size = max(float(np.abs(samples).max(initial=0.0)), 1.0)
-    small = np.flatnonzero(np.abs(samples).max(axis=0) <= SMALL * size).tolist()
+    small = np.flatnonzero(np.abs(samples).max(axis=0) <= TWELVE_DIGITS * size).tolist()
     gone = [k for k, own in zip(small, are_rounding(every, slopes[small], points)) if own]
     return _with_value(row, [symbols[movable[k]] for k in gone], value)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.dense_values import DenseValues
 from daedalus.derivations.usual_values import drawn_near
 from daedalus.model.expressions import elements
@@ -15,7 +16,7 @@ from daedalus.model.expressions import elements
 # How many points are drawn, and how many of them are enough.
 DRAWN, ENOUGH = 24, 5
 # Expressions that differ by less are the same: half the digits, above what rounding leaves of long formulas.
-SAME = 1e-8
+SAME = HALF_OF_DIGITS
 
 
 def largest_difference(

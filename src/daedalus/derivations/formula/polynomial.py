@@ -12,6 +12,7 @@ from typing import Any
 
 import casadi as ca
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.model.expressions import elements, folded, symbol_key
 
@@ -19,9 +20,6 @@ Monomial = tuple[tuple[int, float], ...]
 Polynomial = dict[Monomial, float]
 
 _POWERS = {ca.OP_SQ: 2.0, ca.OP_INV: -1.0, ca.OP_SQRT: 0.5}
-
-# Limits of guards: a square below them is zero for the reader.
-TINY = 1e-12
 
 
 class TooManyTerms(Exception):
@@ -305,7 +303,7 @@ def guard(condition: ca.SX) -> bool | None:
 
 
 def _is_tiny(side: ca.SX) -> bool:
-    return bool(side.is_constant()) and 0 <= float(side) <= TINY
+    return bool(side.is_constant()) and 0 <= float(side) <= TWELVE_DIGITS
 
 
 def _is_square(side: ca.SX) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.algebra.rank_decision import EPSILON
 from daedalus.analysis.linear.linearisation import row_order
 from daedalus.analysis.linear.linearise import linearise
@@ -24,8 +25,6 @@ PART = "linearise"
 LARGEST = 16
 # Significant digits of numbers at a point; `dd.linearise` has all of them.
 DIGITS = 5
-# What is smaller than this share of a pole is rounding.
-TINY = 1e-12
 # Poles that a sentence lists.
 MOST_POLES = 8
 # Names of a vector that a sentence lists.
@@ -108,7 +107,7 @@ def _shown_poles(poles: np.ndarray) -> np.ndarray:
     array([0.+2.j, 0.+0.j])
     """
     sizes = np.abs(poles)
-    limit = np.maximum(TINY * sizes, EPSILON * sizes.max(initial=0.0))
+    limit = np.maximum(TWELVE_DIGITS * sizes, EPSILON * sizes.max(initial=0.0))
     real, imaginary = (np.where(np.abs(part) > limit, part, 0.0) for part in (poles.real, poles.imag))
     return real + 1j * imaginary
 

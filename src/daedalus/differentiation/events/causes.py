@@ -16,14 +16,12 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.agreement import agree
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import JumpingConditions
 from daedalus.differentiation.events.part_guards import event_of, expression_slopes
 from daedalus.differentiation.events.saltation import is_met
 from daedalus.differentiation.events.smoothness import stairs_of
-
-# Moments move together where their slopes are equal but for this share: the solves behind them leave far less.
-TOGETHER = 1e-6
 
 
 class Passage(NamedTuple):
@@ -61,7 +59,7 @@ def is_led_to_zero(case: Case, guard: Passage) -> bool:
 
 def move_together(case: Case, one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two moments have the same ∂τ/∂(x, u, p), whether the run takes seconds or nanoseconds."""
-    return agree(one, other, TOGETHER, 1 / varied_sizes(case))
+    return agree(one, other, KNOWN_BY_DIFFERENCES, 1 / varied_sizes(case))
 
 
 def varied_sizes(case: Case) -> np.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
 from daedalus.model.names import listed
@@ -19,11 +20,9 @@ from daedalus.simulation.contacts.contact_run import Contacts
 from daedalus.simulation.contacts.settling import Settled, acting, state_behind
 from daedalus.simulation.switching.agenda import order_of
 
-# Of central differences, in nominal values: errors of 1e-12 by curvature, 1e-10 by rounding.
-STEP = 1e-6
-# An impact through several contacts is taken again this far beside, in so many directions; where its slopes miss that
-# by so large a share of the way it has none.
-BESIDE, DIRECTIONS, BENDS = 1e-6, 6, 1e-2
+# An impact through several contacts is taken again beside, in so many directions; where its slopes miss that by so
+# large a share of the way it has none.
+DIRECTIONS, BENDS = 6, 1e-2
 
 
 def contacts_of_case(case: Case) -> Contacts | None:
@@ -92,7 +91,7 @@ def behind_contacts(
         if k in still:
             slopes[own.states, k] = 0.0
             continue
-        step = STEP * sizes[k]
+        step = BESIDE * sizes[k]
         beside = [at.copy(), at.copy()]
         beside[0][k] += step
         beside[1][k] -= step

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.steps.frozen_steps import breakpoints, pieces, run_on_steps
@@ -31,9 +32,6 @@ from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.result.ending import ENDINGS, Ending
 from daedalus.simulation.result.outcome import Work
 from daedalus.simulation.run.settings import Settings
-
-# The last correction of z is below a thousandth of this, and Newton's method is quadratic.
-EXACT = 1e-8
 
 
 def run_discrete(case: Case, augmented: AnyAugmented, y0: np.ndarray, nominal: Any = None) -> Recorded | None:
@@ -126,7 +124,7 @@ def implicit_on_steps(case: Case, times: np.ndarray, atol: np.ndarray) -> list[t
     """
     step, rtol, family = max(abs(float(times[-1] - times[0])), NOT_ZERO), case.settings.call["rtol"], family_of(case)
     method = choose_method(case.method, rtol, step).core
-    factor = min(1.0, EXACT / rtol) if family == "rosenbrock" else 1.0
+    factor = min(1.0, HALF_OF_DIGITS / rtol) if family == "rosenbrock" else 1.0
     options = {"rtol": factor * rtol, "atol": factor * atol}
     n = len(case.x0)
     smallest = (nominal_settings(case).call["atol"][:n] / case.system.nominal["x"]).min(initial=rtol)

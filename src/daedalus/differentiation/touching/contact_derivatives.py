@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.directions import Directions
 from daedalus.differentiation.events.saltation import carried_along
@@ -30,9 +31,6 @@ from daedalus.simulation.touching.single_laws import is_law
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck
 from daedalus.simulation.touching.time_stepping import ContactMarch, march_of
 
-# Of central differences, in sizes of what is varied: their error by curvature is that squared, that by the tolerance of
-# contact problems a millionth.
-INCREMENT = 1e-6
 # Of one-sided differences over time, as a share of a step: they are of second order.
 SHORT = 1e-3
 # Shares of a step that ends where a contact comes to rest: neighbours may rest before, so S there is extrapolated.
@@ -69,7 +67,7 @@ class ContactDerivatives:
         first = [kept[:, k] for k in self.directions.x]
         for k in self.directions.p:
             name, value = system.labels["p"][k], float(p[k])
-            by = INCREMENT * (abs(value) or float(system.nominal["p"][k]))
+            by = BESIDE * (abs(value) or float(system.nominal["p"][k]))
             pair = [
                 march_of(request._replace(parameters={**(request.parameters or {}), name: value + sign * by}))
                 for sign in (1, -1)
@@ -82,8 +80,8 @@ class ContactDerivatives:
         """P, (n, n): changes of the start that keep contacts closed that press there, and quaternions at one."""
         x, n = self.start, len(self.start)
         modes = self.march.pressing()
-        rows = [self._held(x + step, modes) - self._held(x - step, modes) for step in INCREMENT * np.eye(n)]
-        slopes = np.array(rows).T.reshape(-1, n) / (2 * INCREMENT)
+        rows = [self._held(x + step, modes) - self._held(x - step, modes) for step in BESIDE * np.eye(n)]
+        slopes = np.array(rows).T.reshape(-1, n) / (2 * BESIDE)
         return np.eye(n) - np.linalg.pinv(slopes, rcond=KNOWN_BY_DIFFERENCES) @ slopes
 
     def _held(self, x: np.ndarray, modes: Mapping[Pair, bool]) -> np.ndarray:
@@ -139,7 +137,7 @@ class ContactDerivatives:
         """The slopes of a map of steppers and rows along the columns of S."""
         columns = []
         for way, s in zip(self.ways, S.T):
-            by = way.by if way.by is not None else INCREMENT / max(float(np.abs(s).max(initial=0.0)), 1e-300)
+            by = way.by if way.by is not None else BESIDE / max(float(np.abs(s).max(initial=0.0)), 1e-300)
             if way.by is None and not s.any():
                 columns.append(np.zeros(np.shape(image(self.stepper, x))))
                 continue

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.rank_decision import SINGULAR
 from daedalus.analysis.structure.jets.jet_search import MassMetric
 from daedalus.differentiation.case import Case
@@ -36,8 +37,6 @@ from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 
 Point = tuple[float, np.ndarray, np.ndarray, np.ndarray]  # t, x, u, p
-# What may be left of J P, in units of J, where positions first and then the rest gives a right inverse.
-INVERSE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +116,7 @@ class StartMoves:
         B = _staged(self.system, J, self.stages, metric)
         found = _varied(slopes, B, self._moving_guesses(J), directions, u.shape[1])[:, :n]
         left, most = (np.abs(part).max(axis=(1, 2), initial=0.0) for part in (J - J @ B @ J, J))
-        for k in np.flatnonzero(~(left <= INVERSE * most)).tolist():
+        for k in np.flatnonzero(~(left <= HALF_OF_DIGITS * most)).tolist():
             found[k] = self.at((t, x[k], u[k], p[k]), directions).S
         return found
 
@@ -205,7 +204,7 @@ def _varied(slopes: np.ndarray, B: np.ndarray, held: np.ndarray, d: Directions, 
     V[..., n + inputs + np.array(d.p, dtype=int), np.arange(parameters.start, parameters.stop)] = 1.0
     right = slopes @ V
     moved = -held @ right
-    lost = np.abs(right + J @ moved).max(axis=-2) > INVERSE * np.abs(right).max(axis=-2, initial=0.0)
+    lost = np.abs(right + J @ moved).max(axis=-2) > HALF_OF_DIGITS * np.abs(right).max(axis=-2, initial=0.0)
     V[..., :n, :] = np.where(lost[..., None, :], -B @ right, moved)
     V[..., :n, d.columns("x")] = (np.eye(n) - B @ J)[..., list(d.x)]
     return V
@@ -218,7 +217,7 @@ def of_all(function: ca.Function, *columns: np.ndarray) -> np.ndarray:
 
 
 def _is_inverse(J: np.ndarray, B: np.ndarray) -> bool:
-    return bool(np.abs(J - J @ B @ J).max(initial=0.0) <= INVERSE * np.abs(J).max(initial=0.0))
+    return bool(np.abs(J - J @ B @ J).max(initial=0.0) <= HALF_OF_DIGITS * np.abs(J).max(initial=0.0))
 
 
 def _motion(model: Model | System, system: System) -> MotionFunctions | None:

@@ -13,11 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.integrators.tableaux.exact_polynomials import divided, plus, times
 from daedalus.model.lazy_values import cached_property
 
 # A floating tableau counts as given to twelve digits: residuals below this part of the sum of absolute terms are zero.
-TOLERANCE = 1e-12
+TOLERANCE = TWELVE_DIGITS
 
 
 class StageAlgebra(Protocol):

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.agreement import SAME
 from daedalus.errors import ModelError, SingularModelError
 from daedalus.model.assembly.domains import DOMAINS
 from daedalus.model.assembly.flattening import Flattening
@@ -21,9 +22,6 @@ from daedalus.model.system.structure_parts import structure_parts
 
 if TYPE_CHECKING:
     from daedalus.model.doors.inner_parts import PartDoor
-
-# A row sums up to zero where it leaves less than this share of its entries.
-NOTHING = 1e-9
 
 
 def part_of(book: PartDoor, name: str) -> str:
@@ -142,7 +140,7 @@ def _shifted(residual: ca.SX, potentials: list[ca.SX]) -> list[int]:
     sums, sizes = np.bincount(rows, entries), np.bincount(rows, abs(entries))
     for row, own in of_row.items():
         left[own], size[own] = max(left[own], abs(sums[row])), max(size[own], sizes[row])
-    loose = [k for k in np.unique(network) if left[k] <= NOTHING * size[k]]
+    loose = [k for k in np.unique(network) if left[k] <= SAME * size[k]]
     return np.flatnonzero(network == loose[0]).tolist() if loose else []
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.model.assembly.ledger import Account, Entry, Ledger
 from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.mechanics.equations_of_motion import (
@@ -24,8 +25,6 @@ from daedalus.model.mechanics.equations_of_motion import (
 )
 from daedalus.model.notebook import Notebook
 
-# A kinetic energy is quadratic in the velocities if 2 T − vᵀ ∂T/∂v is below this share of it at random points.
-NO_SHARE = 1e-12
 POINTS = 6
 # What moves coordinates from outside, by their dependence on time.
 DRIVE = "moving frame"
@@ -189,6 +188,6 @@ def _is_share(expression: ca.SX, whole: ca.SX) -> bool:
     draw = np.random.default_rng(38)
     for _ in range(POINTS):
         value, size = (abs(float(part)) for part in function(draw.uniform(0.3, 1.7, symbols.numel())))
-        if value > NO_SHARE * size:
+        if value > TWELVE_DIGITS * size:
             return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.expressions import concatenate, elements, symbol_key
 from daedalus.optimisation.program.gauss_newton import cost_curvature, summands
@@ -13,8 +14,6 @@ from daedalus.optimisation.transcription.problem_stage import ProblemStage
 # Curvatures are looked at at so many places, within so many sizes of what varies.
 PLACES = 24
 REACH = 2.0
-# Eigenvalues above minus this share of the largest are rounding.
-SEMIDEFINITE = 1e-9
 # Longer terms are cut.
 LONGEST = 60
 
@@ -83,7 +82,7 @@ def _bending(stage: ProblemStage, cost: ca.SX, v: ca.SX, size: np.ndarray) -> in
         if not np.isfinite(curvature).all():
             continue
         eigenvalues = np.linalg.eigvalsh(curvature)
-        if eigenvalues[0] < -SEMIDEFINITE * max(eigenvalues[-1], -eigenvalues[0], NOT_ZERO):
+        if eigenvalues[0] < -SAME * max(eigenvalues[-1], -eigenvalues[0], NOT_ZERO):
             return -1
     return 0
 

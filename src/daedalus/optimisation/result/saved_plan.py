@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.signals import Signal
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.simulation.result.labelled_samples import labelled_values
@@ -23,8 +24,6 @@ COMMON = ("program/", "outcome/", "values")
 OF_LAYOUT = ("shares", "nodes", "points", "unknowns", "inputs", "length", "parameters")
 OF_PROGRAM = ("lower", "upper", "scale", "row_lower", "row_upper", "parameters")
 OF_OUTCOME = ("w", "multipliers", "bound_multipliers")
-# A given input whose sides at a node differ by more than this share of its range jumps there.
-JUMPING = 1e-6
 
 
 def save_plan(plan: Any, path: Path) -> None:
@@ -133,9 +132,9 @@ def _table(plan: Any, positions: tuple[int, ...], value: object) -> Signal:
     # A jump takes as long as the two sides of its node are apart; smooth signals hardly change from one to the other.
     before = mesh.inside(every, mesh.shares[1:], description.rounding)[:-1]
     behind = mesh.inside(every, mesh.shares[:-1], description.rounding)[1:]
-    jumps = (np.abs(at(behind) - at(before)) > JUMPING * np.ptp(at(mesh.shares), axis=0)).any(axis=1)
+    jumps = (np.abs(at(behind) - at(before)) > KNOWN_BY_DIFFERENCES * np.ptp(at(mesh.shares), axis=0)).any(axis=1)
     points = mesh.inside(mesh.point_interval, mesh.point_shares, description.rounding)
-    points = points[np.concatenate([scheme.tau for scheme in mesh.schemes]) < 1.0 - JUMPING]
+    points = points[np.concatenate([scheme.tau for scheme in mesh.schemes]) < 1.0 - KNOWN_BY_DIFFERENCES]
     nodes = mesh.shares[np.concatenate([[True], ~jumps, [True]])]
     shares = np.unique(np.concatenate([nodes, before[jumps], behind[jumps], points]))
     times = description.begin + plan.duration * shares

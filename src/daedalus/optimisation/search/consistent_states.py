@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.manifold import Manifold, rows_onto
+from daedalus.algebra.rank_decision import KNOWN
 from daedalus.errors import InconsistentStartError
 from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
@@ -13,7 +14,6 @@ from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
-TOLERANCE = 1e-10
 # What may be left of the constraints, and how far beside a guess others are tried, in sizes of the states.
 OFF = 1e-6
 BESIDE = (0.1, 0.3, 1.0, 1.0, 3.0)
@@ -70,7 +70,7 @@ def projected(
         return rows
     both = _Held(description, kept.held, time)
     size = np.maximum(description.system.nominal["x"], 1e-12)
-    found = rows_onto(both, rows, size, TOLERANCE, iterations)
+    found = rows_onto(both, rows, size, KNOWN, iterations)
     left, _ = both(found)
     there = np.isfinite(found).all(axis=1) & (np.abs(left).max(axis=1) < 1e-3)
     return np.where(there[:, None], found, rows)

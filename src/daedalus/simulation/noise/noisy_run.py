@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
 from daedalus.model.mechanics.mechanics_part import touching_book
@@ -33,8 +34,6 @@ from daedalus.simulation.run.request import Request, checked_numbers
 FIRST_STEPS, MOST_STEPS = 128, 2**18
 # Halving the step may change the path by this share of its size, whatever rtol says: steps go with its inverse.
 LARGEST_CHANGE = 1e-3
-# Steps that differ by this share are one.
-ROUNDED = 1e-9
 
 Run = Callable[[Request], Trajectory]
 
@@ -165,8 +164,8 @@ def _with_reason(last: Trajectory, system: System) -> Trajectory:
 
 def _round_step(most: float) -> float:
     """The longest step of 1, 2 or 5 times a power of ten up to a length: its ends are met at once."""
-    exponent = math.floor(math.log10(most) + ROUNDED)
-    return next(step for digit in (5, 2, 1) if (step := float(f"{digit}e{exponent}")) <= most * (1 + ROUNDED))
+    exponent = math.floor(math.log10(most) + SAME)
+    return next(step for digit in (5, 2, 1) if (step := float(f"{digit}e{exponent}")) <= most * (1 + SAME))
 
 
 def _change(before: Trajectory, after: Trajectory, t0: float) -> float:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import InputError
 from daedalus.model.assembly.ledger import Ledger
@@ -31,8 +32,6 @@ from daedalus.simulation.plant.plant import named_expressions
 POINTS = 4
 # What a confirmed share leaves, in parts of the sum of sizes: rounding errors of one sum.
 LEFT = 1e-11
-# Shares are numbers of connections, mostly 1 and -1: within this part they are one.
-WHOLE = 1e-6
 VOLTS = 0.4  # how far from zero points lie, where no junction has begun to conduct more than its capacitances carry
 
 
@@ -126,7 +125,7 @@ def _shares(system: System, mass: ca.SX, slopes: ca.SX) -> np.ndarray:
             continue
         shares = np.linalg.lstsq(left / size, right, rcond=None)[0] / size
         whole = np.round(shares)
-        shares = np.where(np.abs(shares - whole) <= WHOLE, whole, shares)
+        shares = np.where(np.abs(shares - whole) <= KNOWN_BY_DIFFERENCES, whole, shares)
         if all(_fits(value[0][row, columns], value[1][np.ix_(charges, columns)], shares) for value in values):
             found[row, charges] = shares
     return found

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 
 from daedalus import _core
-from daedalus.algebra.agreement import agree
+from daedalus.algebra.agreement import SAME, agree
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_times
@@ -30,9 +30,6 @@ from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records import Record, sentences
 from daedalus.simulation.result.run_data import RunData
 from daedalus.simulation.result.samples import Samples
-
-# A row of an event that differs by less than this from the dense output beside it is its limit.
-SAME_ROW = 1e-9
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,7 @@ class RecordedRun(Samples):
         if not len(self.dense_spans[0]):
             return None
         own = self._plant.row_parts["x"]
-        same = agree(self._dense_at(side)[:, own], row[:, own], SAME_ROW, self._plant.system.nominal["x"])
+        same = agree(self._dense_at(side)[:, own], row[:, own], SAME, self._plant.system.nominal["x"])
         if held is not None and self._held_values is not None:
             same &= np.array_equal(self._held_values.beside(np.array([t]), "left" if before else "right"), held)
         return self._beside_steps(side, held) if same else None

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.simulation.result.records_of_methods import BelowTolerance, FewDigits
 from daedalus.simulation.run.settings import Settings
 
-# Below this share of the largest state a motion may be rounding.
-NO_MOTION = 1e-12
 # States within so many absolute tolerances have fewer than three digits under control.
 RESOLVED = 1000.0
 
@@ -18,7 +17,7 @@ RESOLVED = 1000.0
 def moving(x: np.ndarray, largest: float) -> np.ndarray:
     """Which states move; motions from zero that rounding alone makes, beside larger ones, are none."""
     sizes = np.abs(x).max(axis=0, initial=0.0)
-    moves: np.ndarray = (sizes > NO_MOTION * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
+    moves: np.ndarray = (sizes > TWELVE_DIGITS * largest) | ((x[:1] != 0).all(axis=0) & (x != x[:1]).any(axis=0))
     return moves
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from daedalus._core import shared_numbers
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, KNOWN_BY_DIFFERENCES
 from daedalus.simulation.result.records_of_methods import GrowingModeMet
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.run.long_oscillations import INFINITE, LARGEST, linearised_at, modes_of
@@ -25,8 +25,6 @@ KINDS = ("", "rest", "followed", "passed")
 # grows where its rate is this share of its size, and by so many powers of e in the run.
 IN_TOLERANCES, IN_DIGITS = shared_numbers["rest_in_tolerances"], shared_numbers["rest_in_digits"]
 GROWS, WORTH_TELLING = shared_numbers["grows_at_rest"], shared_numbers["worth_telling"]
-# Rates below this share of the fastest mode may be rounding errors of one that neither grows nor decays.
-AT_AXIS = 1e-6
 # Of steps of a fixed length: a mode with h Re λ above this is damped by implicit Euler's method, whose stability
 # function has its pole there; one that moves with the solution counts where it grows rather than turns, as in the core.
 UNRESOLVED, GROWS_IN_MOTION = 1.0, 0.3
@@ -58,7 +56,7 @@ def growing_modes(piece: Piece, run: Any) -> tuple[GrowingModeMet, ...]:
         if found is None or not len(found[0]):
             return ()
         values, modes = found
-        grows = values.real > np.maximum(GROWS * np.abs(values), AT_AXIS * np.abs(values).max())
+        grows = values.real > np.maximum(GROWS * np.abs(values), KNOWN_BY_DIFFERENCES * np.abs(values).max())
         grows &= values.real * span > WORTH_TELLING
         if grows.any():
             k = int(np.argmax(np.where(grows, values.real, -np.inf)))
@@ -80,7 +78,7 @@ def _unresolved(piece: Piece, run: Any, step: float) -> tuple[GrowingModeMet, ..
         values, modes = found
         left = abs(end - float(run.t[place]))
         grows = (values.real > GROWS_IN_MOTION * np.abs(values)) & (values.real * left > WORTH_TELLING)
-        grows &= (values.real * abs(step) > UNRESOLVED) & (values.real > AT_AXIS * np.abs(values).max())
+        grows &= (values.real * abs(step) > UNRESOLVED) & (values.real > KNOWN_BY_DIFFERENCES * np.abs(values).max())
         if grows.any():
             k = int(np.argmax(np.where(grows, values.real, -np.inf)))
             most = int(np.argmax(np.abs(modes[:, k]) / plant.system.nominal["x"]))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.model.expressions import concatenate, contains
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
@@ -21,8 +22,6 @@ from daedalus.simulation.sliding.sliding_system import resting_system
 from daedalus.simulation.sliding.solved_slopes import Undetermined, slopes_of
 from daedalus.simulation.sliding.surface import Surface, conditions_at_zero
 
-# Fields are looked at this far beside a surface, in nominal values.
-BESIDE = 1e-6
 # Where a run has been on a surface it goes on this far beside it.
 LEAVES = 1e-12
 # So much nearer to the surface a rate falls by as much where the equations are smooth, and by a tenth of that at most

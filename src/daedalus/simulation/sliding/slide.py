@@ -8,6 +8,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import variable_index
 from daedalus.errors import DaedalusError, InputError
@@ -27,7 +28,7 @@ from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.run.settings import settings_for
 from daedalus.simulation.sliding.bend import bend_of
-from daedalus.simulation.sliding.rest import BESIDE, LEAVES, WITHIN, leads_to_rest, rate_beside, resting_places
+from daedalus.simulation.sliding.rest import LEAVES, WITHIN, leads_to_rest, rate_beside, resting_places
 from daedalus.simulation.sliding.sliding_system import (
     OFF,
     Sliding,

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import damped_newton, sizes_of_equations
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.deadline import poll
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -30,8 +31,6 @@ MOST_TOGETHER, FEWEST_ADDED = 6, 3
 BEYOND, ON_THE_WAY = 1e-7, 1e-7
 # Corrections of x', z and shares.
 CORRECTIONS = 40
-# Motions that differ by less than this part of them are one.
-SAME = 1e-6
 SLIDES = 0.5
 
 
@@ -162,10 +161,10 @@ def _is_positive(matrix: np.ndarray) -> bool:
     scale = np.sqrt(diagonal)
     scaled, count = matrix / np.outer(scale, scale), len(matrix)
     chosen = (list(part) for size in range(2, count + 1) for part in combinations(range(count), size))
-    return all(float(np.linalg.det(scaled[np.ix_(part, part)])) > SAME for part in chosen)
+    return all(float(np.linalg.det(scaled[np.ix_(part, part)])) > KNOWN_BY_DIFFERENCES for part in chosen)
 
 
 def _agree(one: Met, other: Met, states: int) -> bool:
     slopes = one.y[:states], other.y[:states]
     size = float(np.max(np.abs(slopes), initial=0.0))
-    return bool(np.max(np.abs(slopes[0] - slopes[1]), initial=0.0) <= SAME * size)
+    return bool(np.max(np.abs(slopes[0] - slopes[1]), initial=0.0) <= KNOWN_BY_DIFFERENCES * size)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.analysis.structure.system_structure import LONG_EQUATIONS
 from daedalus.errors import InconsistentStartError, InputError
 from daedalus.initialisation.initialise import initialise
@@ -34,7 +35,7 @@ ROW = ("x", "z", "xdot")
 # The tolerance of z and x', tighter than any run asks for.
 RTOL, ATOL = 1e-10, 1e-12
 # A given state that is determined by the others may be off by this share of its size.
-UNMOVED = 1e-8
+UNMOVED = HALF_OF_DIGITS
 
 
 class RowRequest(NamedTuple):

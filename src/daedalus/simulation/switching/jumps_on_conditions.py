@@ -12,6 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.deadline import poll
@@ -20,7 +21,7 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.switches import Switches, switches_of
-from daedalus.simulation.sliding.rest import BESIDE, LEAVES, NEARER, has_roots, is_of_states, is_steep
+from daedalus.simulation.sliding.rest import LEAVES, NEARER, has_roots, is_of_states, is_steep
 from daedalus.simulation.sliding.surface import held_state, of_one_ratio, values_at_random
 from daedalus.simulation.sliding.surfaces_together import MOST_TOGETHER
 

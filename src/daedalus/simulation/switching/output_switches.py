@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.deadline import undisturbed
 from daedalus.errors import SolverError
 from daedalus.model.expressions import concatenate
@@ -31,8 +32,6 @@ from daedalus.simulation.switching.condition_times import condition_times
 WITHIN, MOST_WITHIN, MOST_CHANGES, HALVINGS = 8, 256, 10_000, 60
 # Outputs with more conditions, or more operations, are left alone: to look through them would take longer than the run.
 MOST_CONDITIONS, MOST_INSTRUCTIONS = 40, 4000
-# Guards smaller than this part of their largest value have no sign: something rests there.
-RESTS = 1e-9
 
 
 class RowsWithChanges(NamedTuple):
@@ -161,7 +160,7 @@ class _Look:
     def changes(self, times: np.ndarray) -> np.ndarray:
         """The first times at which guards have another sign, between some times."""
         values = self.at(times)
-        signs = np.where(np.abs(values) > RESTS * np.abs(values).max(axis=0, initial=0.0), np.sign(values), 0.0)
+        signs = np.where(np.abs(values) > SAME * np.abs(values).max(axis=0, initial=0.0), np.sign(values), 0.0)
         # At zero a sign is what it was.
         last = np.maximum.accumulate(np.where(signs != 0, np.arange(len(times))[:, None], 0), axis=0)
         signs = np.take_along_axis(signs, last, axis=0)

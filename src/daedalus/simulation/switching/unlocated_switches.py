@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import newton_over_corners
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.integrators.methods import METHODS
 from daedalus.model.system.system_record import ARGUMENTS
@@ -85,8 +86,6 @@ def is_kink(done: Trajectory, switches: Switches, which: int) -> bool:
 BEHIND = 1e-12
 # Where the branch that a condition leads to has no solution nearby, or leads back at once.
 ENDS = (Ending.INCONSISTENT, Ending.CHATTERING)
-# Unknowns that move by less than this share of their size have not jumped.
-MOVED = 1e-6
 
 
 def with_unknowns_solved_anew(first: Piece, done: Trajectory) -> Piece | None:
@@ -130,6 +129,6 @@ def _solved_anew(done: Trajectory, t: float, row: np.ndarray, t1: float) -> np.n
     if not root.solved:
         return None
     rates, solved = root.values[:n], root.values[n:]
-    if np.all(np.abs(solved - row[n : n + nz]) <= MOVED * np.maximum(np.abs(solved), nominal[n:])):
+    if np.all(np.abs(solved - row[n : n + nz]) <= KNOWN_BY_DIFFERENCES * np.maximum(np.abs(solved), nominal[n:])):
         return None
     return np.concatenate([row[:n], solved, rates])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from daedalus.algebra.agreement import HALF_OF_DIGITS
+
 # Touching, as a share of the size of shapes: half the digits of a gap, which is a difference of positions.
-TOUCH = 1e-8
+TOUCH = HALF_OF_DIGITS
 # A fixed step that is not given, as a share of the time √(size / pull): in it a shape falls by half the square of this
 # in its sizes, and Moreau's method, of order one, is good to about this share.
 FIXED = 0.01

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.analysis.points.operating_point import OperatingPoint
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     import xarray
 
     from daedalus.studies.branches.followed_points import FollowedPoints
-
-# Eigenvalues whose real part is within this share of the largest eigenvalue have none.
-NEUTRAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,4 +231,4 @@ def unstable_count(eigenvalues: np.ndarray, neutral: int = 0) -> int:
     """How many eigenvalues have a positive real part, without so many that are always zero."""
     scale = np.abs(eigenvalues).max(initial=0.0)
     kept = eigenvalues[np.argsort(np.abs(eigenvalues))[neutral:]]
-    return int(np.sum(kept.real > NEUTRAL * scale))
+    return int(np.sum(kept.real > SAME * scale))

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING, SINGULAR
+from daedalus.algebra.rank_decision import KNOWN, NOT_ZERO, ROUNDING, SINGULAR
 from daedalus.studies.branches.rest_equations import RestEquations
 
 # Matrices of so few rows are decomposed whole. Inverse iteration ends when a vector turns by less than this.
 FEW, MOST_SOLVES, SETTLED = 20, 12, 1e-13
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
 SYMMETRIC = 1e-6
-# A mode moves where this share of its equation is of rates.
-MOVES = 1e-10
 # Quadratic terms that miss the range of the linear ones by more than this share resonate with another eigenvalue.
 RESONANT = 1e-6
 
@@ -108,7 +106,7 @@ def _moved(rest: RestEquations, y: np.ndarray, a: np.ndarray, left: np.ndarray, 
     E, _ = rest.pencil(y, a)
     moved = float(left @ E @ q)
     size = np.linalg.norm(left) * np.linalg.norm(E, axis=1).max(initial=0.0) * np.linalg.norm(q)
-    return moved if abs(moved) > MOVES * size else float("nan")
+    return moved if abs(moved) > KNOWN * size else float("nan")
 
 
 @dataclass(frozen=True, eq=False)

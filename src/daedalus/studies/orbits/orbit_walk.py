@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO
+from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES, NOT_ZERO
 from daedalus.errors import SolverError
 from daedalus.studies.branches.curve import CurvePoint, ImplicitCurve
 from daedalus.studies.branches.curve_walk import CurveWalk
@@ -31,8 +31,6 @@ LOCATED = 1e-9
 NEAR_SIDE = 1e-3
 # A multiplier that is this far from 1 at a turn, or before and after it on the same side, has not passed through it.
 APART = 0.5
-# Values of the parameter that differ by this share of its range or less are one.
-RESOLVED = 1e-10
 # An orbit has shrunk to a point of rest when it moves by this share of what it moved at most.
 SHRUNK = 0.02
 # A branch is closed when an orbit is the first one to this share of the sizes.
@@ -265,7 +263,7 @@ class OrbitWalk(CurveWalk[OrbitStep, SpecialOrbit]):
 
     def turns_by_rounding(self, before: OrbitStep, turn: OrbitStep, after: OrbitStep) -> bool:
         """Whether the parameter stays where it seems to turn, or no multiplier passes through 1 there."""
-        if np.ptp([step.orbit.parameter for step in (before, turn, after)]) <= RESOLVED * self.width:
+        if np.ptp([step.orbit.parameter for step in (before, turn, after)]) <= KNOWN * self.width:
             return True
         return bool(np.abs(self.nontrivial(turn.multipliers) - 1).min(initial=np.inf) > APART)
 

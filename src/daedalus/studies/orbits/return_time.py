@@ -10,6 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError, SolverError
 from daedalus.model.model import Model, as_system
@@ -86,8 +87,6 @@ def beat_of(system: System, inputs: Mapping[str, Any] | None) -> float | None:
 # An orbit is looked at in so many places to see whether it repeats itself within its period, up to so many times: where
 # all states agree within this share of their ranges, it may.
 WATCHED, MOST_TURNS, SAME_MOTION = 37, 32, 1e-6
-# A motion that stays within this share of the sizes of its states is at rest.
-RESTS = 1e-9
 # Where a period is compared with the next one, in shares of it that no signal jumps at.
 COMPARED = np.array([0.0314, 0.1592, 0.2718, 0.4142, 0.5772, 0.7321, 0.9160])
 # Periods are written with four digits and more.
@@ -107,7 +106,7 @@ def return_time(
             break
         seen = run.at(times)
         x = np.array([np.asarray(seen[label]).ravel() for label in system.labels["x"]]).T
-        if np.all(np.ptp(x, axis=0) <= RESTS * np.maximum(np.abs(x).max(axis=0), system.nominal["x"])):
+        if np.all(np.ptp(x, axis=0) <= SAME * np.maximum(np.abs(x).max(axis=0), system.nominal["x"])):
             raise SolverError(
                 f"{system.name!r} is at rest at the start.",
                 f"nothing moves until t = {begin + span:.6g}",

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.damped_newton import CONSISTENT
-from daedalus.algebra.rank_decision import WITNESSES, balanced_sparse
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, WITNESSES, balanced_sparse
 from daedalus.analysis.structure.dependence.null_vectors import NullVectors, independent_components, moved, null_vectors
 from daedalus.analysis.structure.jets.consistent_jet import Jet, JetStart, Stages, solved_jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray
@@ -28,8 +28,6 @@ from daedalus.model.system.equation_row import EquationRow, Role, Source
 
 # How far jets nearby lie from the one asked for, in sizes of the unknowns; nearer ones where none is found.
 DISTANCES = (0.02, 0.005, 0.001)
-# A dropped equation that is left with more than this share contradicts the others.
-CONTRADICTS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +148,11 @@ class DependenceSearch:
                 continue
             there = self._null_vectors(nearby)
             # What the dropped ones say beside the others is a constant there: J is as singular as before.
-            if there is None or there.count < found.count or self._stages.left(nearby, own.dropped) < CONTRADICTS:
+            if (
+                there is None
+                or there.count < found.count
+                or self._stages.left(nearby, own.dropped) < KNOWN_BY_DIFFERENCES
+            ):
                 return None
             witnesses += 1
             if witnesses == WITNESSES:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import TWELVE_DIGITS
 from daedalus.algebra.rank_decision import SINGULAR
 
-# Entries of the numbers below this share of the largest are zero.
-NOTHING = 1e-12
 # Numbers above this share of the largest are safe to divide by.
 LARGE = 1e-2
 
@@ -36,7 +35,7 @@ def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
             u = [ca.SX(0) for _ in rows]
             u[c] = ca.SX(1)
             for k, column in enumerate(pivots):
-                u[column] = -rows[k][c] if abs(numbers[k, c]) > NOTHING * scale else ca.SX(0)
+                u[column] = -rows[k][c] if abs(numbers[k, c]) > TWELVE_DIGITS * scale else ca.SX(0)
             return u
         rows[r], rows[best] = rows[best], rows[r]
         numbers[[r, best]] = numbers[[best, r]]
@@ -44,7 +43,7 @@ def left_null_vector(matrix: ca.SX, shadow: np.ndarray) -> list[ca.SX] | None:
         rows[r] = [entry / factor for entry in rows[r]]
         numbers[r] /= number
         for k in range(len(rows)):
-            if k != r and abs(numbers[k, c]) > NOTHING * scale:
+            if k != r and abs(numbers[k, c]) > TWELVE_DIGITS * scale:
                 own = rows[k][c]
                 rows[k] = [entry - own * other for entry, other in zip(rows[k], rows[r])]
                 numbers[k] -= numbers[k, c] * numbers[r]
