@@ -24,7 +24,8 @@ def test_every_netlist_of_analyses_has_numbers():
     assert len(KNOWN) >= 10
 
 
-EVERYDAY = {"common_emitter", "twin_t", "line_ac", "resistor_sweep", "step_response"}
+EVERYDAY = {"common_emitter", "twin_t", "line_ac", "resistor_sweep", "step_response", "blocking_1n4148", "zener_bzx84"}
+EVERYDAY |= {"parallel_mosfets", "subcircuit_formulas"}
 ALL = [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.wide) for name in sorted(KNOWN)]
 
 

@@ -14,9 +14,9 @@ from daedalus.errors import ModelError
 DIODE = {
     "is": "saturation_current", "n": "emission", "rs": "series_resistance", "cjo": "junction_capacitance",
     "vj": "junction_potential", "m": "grading", "fc": "forward_share", "tt": "transit_time",
-    "bv": "breakdown_voltage", "ibv": "breakdown_current", "eg": "energy_gap", "xti": "saturation_exponent",
-    "tnom": "nominal_temperature", "ikf": "knee_current", "isr": "recombination_current",
-    "nr": "recombination_emission",
+    "bv": "breakdown_voltage", "ibv": "breakdown_current", "nbv": "breakdown_emission", "eg": "energy_gap",
+    "xti": "saturation_exponent", "tnom": "nominal_temperature", "ikf": "knee_current",
+    "isr": "recombination_current", "nr": "recombination_emission",
 }  # fmt: skip
 BIPOLAR = {
     "is": "saturation_current", "bf": "forward_gain", "br": "reverse_gain", "nf": "forward_emission",
@@ -73,7 +73,7 @@ KEPT_AT_ZERO = frozenset(
 NOISE = frozenset({"kf", "af"})
 EFFECTS: dict[str, dict[str, str]] = {
     "d": {"ikr": "the current grows more slowly beyond this knee in reverse",
-          "nbv": "slope of the breakdown current", "ibvl": "a second, softer breakdown", "nbvl": "its slope",
+          "ibvl": "a second, softer breakdown", "nbvl": "its slope",
           "tbv1": "the breakdown voltage moves with temperature", "trs1": "the resistance moves with temperature",
           "trs2": "the resistance moves with temperature", "cjp": "capacitance of the side wall",
           "cjsw": "capacitance of the side wall", "php": "potential of the side wall",

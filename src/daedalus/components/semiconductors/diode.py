@@ -38,8 +38,9 @@ class Diode(CardComponent):
     """A diode from plus to minus, by Shockley's law or piecewise linear.
 
     Shockley: current = saturation_current (exp(v / (emission · thermal_voltage)) − 1) + conductance · v, with
-    v = voltage − series_resistance · current; below −breakdown_voltage the current grows backwards. The junction stores
-    the charge of its depletion layer (`junction_capacitance`, `junction_potential`, `grading`, `forward_share`) and
+    v = voltage − series_resistance · current; below −breakdown_voltage the current grows backwards, by
+    `breakdown_emission` in the place of the emission if you give it. The junction stores the charge of its depletion
+    layer (`junction_capacitance`, `junction_potential`, `grading`, `forward_share`) and
     transit_time · current: `charge`. Recombination adds recombination_current (exp(v / (recombination_emission ·
     thermal_voltage)) − 1) ((1 − v / junction_potential)² + 0.005)^(grading / 2), and above `knee_current` a current i
     grows more slowly: i / (1 + √(i / knee_current)). Both as in ngspice. With `temperature` (°C) the saturation
@@ -71,6 +72,7 @@ class Diode(CardComponent):
         "recombination_emission": Keyword("", None, "positive"),
         "breakdown_voltage": Keyword("V", None, "positive"),
         "breakdown_current": Keyword("A", None, "positive"),
+        "breakdown_emission": Keyword("", None, "positive"),
         "temperature": Keyword("degC", None),
         "nominal_temperature": Keyword("degC", None),
         "energy_gap": Keyword("eV", None, "positive"),
@@ -139,7 +141,10 @@ def _write_exponential(m: Any, q: Any) -> None:
         inner = own
     breakdown = None
     if q.breakdown_voltage is not None:
-        breakdown = (_matched_breakdown(q.breakdown_voltage, q.breakdown_current, saturation, slope), slope)
+        steep = slope
+        if q.breakdown_emission is not None:
+            steep = slope * q.breakdown_emission / (1 if q.emission is None else q.emission)
+        breakdown = (_matched_breakdown(q.breakdown_voltage, q.breakdown_current, saturation, steep), steep)
     v = junction_voltage(m, "drive", inner, saturation, slope, breakdown)
     through, lost = _law(q, saturation, slope, breakdown, v) + q.conductance * v, ca.SX(0)
     if not stores:
@@ -178,12 +183,21 @@ def _law(q: Any, saturation: Any, slope: Any, breakdown: tuple[Any, Any] | None,
         generation = ((1 - edge / potential) ** 2 + 0.005) ** (q.grading / 2)
         current = current + strength * (ca.exp(edge / here) - 1) * generation
     if q.knee_current is not None:
-        size = current / q.knee_current
-        forward = (size + ca.sqrt(size**2 + KNEE_ROUNDED**2)) / 2
-        current = current / (1 + ca.sqrt(forward))
+        current = current / (1 + ca.sqrt(_forward_part(current / q.knee_current)))
     if breakdown is not None:
-        current = current - saturation * ca.exp(-(breakdown[0] + v) / slope)
+        current = current - saturation * ca.exp(-(breakdown[0] + v) / breakdown[1])
     return ca.SX(current)
+
+
+def _forward_part(size: ca.SX) -> ca.SX:
+    """(s + √(s² + k²)) / 2 of a current s in units of the knee current, without rounding errors of one that blocks.
+
+    a = √(s² + k²) + s and b = √(s² + k²) − s have the product k², so a = (a³ + k² b) / (a² + b²), where only the small
+    one of them has lost its digits.
+    """
+    root = ca.sqrt(size**2 + KNEE_ROUNDED**2)
+    a, b = root + size, root - size
+    return (a**3 + KNEE_ROUNDED**2 * b) / (2 * (a**2 + b**2))
 
 
 def _carrier_energy(v: ca.SX, saturation: Any, slope: Any, transit: Any) -> ca.SX:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import casadi as ca
@@ -467,8 +468,10 @@ class Circuit:
                 f"uses the subcircuit {title!r}",
                 "it is not declared, contains itself, or has another number of nodes.", ".subckt with as many nodes",
             )  # fmt: skip
-        defaults = {} if block.head is None else self._assigned(block.head, dict(self.parameters))
-        values = {**self.parameters, **defaults, **self._assigned(card, dict(self.parameters))}
+        given = self._assigned(card, dict(self.parameters))
+        # Defaults that are formulas of other parameters follow what this element gives these.
+        defaults = {} if block.head is None else self._assigned(block.head, {**self.parameters, **given}, given)
+        values = {**self.parameters, **defaults, **given}
         purpose = replace(self.purpose, inside=f"{self.purpose.inside}{name}.")
         inner = model_of(self.netlist, name, block, values, (*self.above, title), purpose)
         words = block.port_words(self.netlist.shared)
@@ -481,9 +484,12 @@ class Circuit:
         self.inside[card.words[0]] = self.netlist.inner.pop(id(inner))
         self.small.inside(name, self.netlist.small.pop(id(inner), None))
 
-    def _assigned(self, card: Card, known: dict[str, float]) -> dict[str, float]:
-        """What `name=value` on a card says, one after the other."""
+    def _assigned(
+        self, card: Card, known: dict[str, float], without: Mapping[str, float] = MappingProxyType({})
+    ) -> dict[str, float]:
+        """What `name=value` on a card says, one after the other; nothing of what is known elsewhere."""
         found: dict[str, float] = {}
-        for name, text in (word.split("=", 1) for word in card.words[1:] if is_pair(word)):
+        pairs = (word.split("=", 1) for word in card.words[1:] if is_pair(word))
+        for name, text in ((name, text) for name, text in pairs if name not in without):
             found[name] = known[name] = number(text, card, Scope(known, self.netlist.functions))
         return found

@@ -13,6 +13,10 @@ from daedalus.components.spice.netlist_text import Card, is_pair
 DEFAULT_OXIDE = 1e-7  # m, where noise needs an oxide that the card does not give
 # The kinds of models that a device takes.
 KINDS = {"d": ("d",), "q": ("npn", "pnp"), "m": ("nmos", "pmos"), "j": ("njf", "pjf")}
+GROWS_SIDE_BY_SIDE = frozenset({
+    "width", "bulk_saturation_current", "drain_area", "source_area", "drain_perimeter", "source_perimeter",
+    "drain_bulk_capacitance", "source_bulk_capacitance", "bulk_overlap",
+})  # fmt: skip
 GROWS = frozenset({"saturation_current", "transconductance"})
 
 
@@ -95,6 +99,19 @@ def _read_bipolar(circuit: Any, card: Card, name: str) -> None:
     circuit.small.flicker(name, "base.current", (ends["base"], ends["emitter"]), model.values)
 
 
+def _side_by_side(words: dict[str, Any], count: float) -> dict[str, Any]:
+    """The keywords of as many MOSFETs side by side."""
+    if count == 1.0:
+        return words
+    found = {"width": SIDE, "bulk_saturation_current": 1e-14, **words}
+    for word, value in found.items():
+        if value is not None and word in GROWS_SIDE_BY_SIDE:
+            found[word] = value * count
+        elif value is not None and word in ("drain_resistance", "source_resistance"):
+            found[word] = value / count
+    return found
+
+
 def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
     model = device_model(circuit, card, card.words[5], KINDS["m"])
     words = _warm(circuit, device_keywords(circuit, model), card)
@@ -105,8 +122,7 @@ def _read_mosfet(circuit: Any, card: Card, name: str) -> None:
            "source_perimeter": "ps"}  # fmt: skip
     words |= {word: circuit.option(card, short) for word, short in own.items() if circuit.option(card, short)}
     words |= {"conductance": 0.0, "bulk_conductance": circuit.netlist.gmin}
-    if circuit.option(card, "m"):
-        words["width"] = (words.get("width") or 1e-4) * (circuit.option(card, "m") or 1.0)
+    words = _side_by_side(words, circuit.option(card, "m") or 1.0)
     ends = dict(zip(("drain", "gate", "source", "bulk"), card.words[1:5]))
     # Behind a resistance the source is another node than the bulk.
     tied = ends["bulk"] == ends["source"] and words.get("source_resistance") is None
