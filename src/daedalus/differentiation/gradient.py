@@ -238,8 +238,8 @@ def _end_slopes(case: Case, scalar: ca.SX, end: float, last: np.ndarray) -> tupl
 
 def _expression(system: System, wanted: object, argument: str) -> ca.SX:
     """A scalar expression in the system's symbols, of an expression, a name or a number."""
-    if isinstance(wanted, str) and wanted in system.outputs:
-        expression = system.outputs[wanted]
+    if isinstance(wanted, str) and wanted in system.output_names:
+        expression = system.output(wanted)
     elif isinstance(wanted, str):
         place = system.place(wanted)
         expression = ca.vertcat(*(system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)))

@@ -326,7 +326,7 @@ def is_cancelled(samples: Samples, name: str) -> bool:
     (True, False)
     """
     system = samples.system
-    expression = ca.vec(system.outputs[name])
+    expression = ca.vec(system.output(name))
     letters = ("t", "x", "z", "u", "p")
     columns = system.symbols(letters)
     if ca.depends_on(expression, system.symbols(("xdot",))[0]):

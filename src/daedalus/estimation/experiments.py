@@ -116,7 +116,7 @@ def _columns(data: object, time: str) -> dict[str, Any]:
 
 
 def _kind(system: System, name: str) -> str:
-    if name.split("[")[0] in system.outputs:
+    if name.split("[")[0] in system.output_names:
         return "measured"
     try:
         letter = system.place(name).letter
@@ -164,7 +164,7 @@ def _check_times(times: np.ndarray, where: str) -> None:
 def _check_measured(system: System, measured: Mapping[str, np.ndarray], aside: Sequence[str], where: str) -> None:
     if not measured:
         names = [v.name for kind in ("state", "algebraic") for v in system.of_kind(kind)]
-        names += system.outputs
+        names += system.output_names
         raise InputError(
             f"No column{where} is a variable of the model.",
             [f"columns: {', '.join(aside[:8]) or 'none'}", f"the model has {listed(names, 8)}"],

@@ -85,8 +85,8 @@ class ArrayRun:
         """The labels of the entries of a name, by columns."""
         if split_index(name)[1] is not None:
             return (name,)
-        if name in self.system.outputs:
-            value = self.system.outputs[name]
+        if name in self.system.output_names:
+            value = self.system.output(name)
             shape = () if value.is_scalar() else (value.numel(),)
             return tuple(element_label(name, shape, k) for k in range(value.numel()))
         place = self.system.place(name)
@@ -248,8 +248,8 @@ class ArrayRun:
         system = self.system
         found: list[Any] = []
         for name in self._names:
-            if name in system.outputs:
-                found += elements(system.outputs[name])
+            if name in system.output_names:
+                found += elements(system.output(name))
             else:
                 place = system.place(name)
                 found += [system.symbol(letter)[int(k)] for letter, k in zip(place.letters, place.positions)]

@@ -63,7 +63,7 @@ def casadi_functions(model: Model | System) -> CasadiFunctions:
     system = as_system(model)
     symbols = {letter: system.symbol(letter) for letter in ARGUMENTS}
     whole = [symbols[letter] for letter in ARGUMENTS]
-    y = concatenate(system.outputs.values()) if system.outputs else ca.SX(0, 1)
+    y = concatenate(system.outputs.values()) if system.output_names else ca.SX(0, 1)
     form = find_explicit_form(system)
     rates = None
     if not isinstance(form, NoForm):

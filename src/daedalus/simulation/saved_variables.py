@@ -70,7 +70,7 @@ class _Saved(Samples):
             place: tuple[Any, ...] = (slice(None), *np.unravel_index(column, shape, order="F"))
             element: np.ndarray = self._kept[stem][place].copy()
             return element
-        if name not in self.system.outputs and stem not in self.system.outputs:
+        if name not in self.system.output_names and stem not in self.system.output_names:
             place_of = self.system.place(name)  # an unknown name is refused as everywhere
             if place_of.letter == "p" and stem in self.keys():
                 values = self._parameters[place_of.positions].reshape(place_of.shape, order="F")

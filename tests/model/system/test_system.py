@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import daedalus as dd
 from daedalus.model.model import as_system
+from daedalus.model.system.system import System
 from daedalus.model.system.system_record import LETTERS
 
 
@@ -234,3 +235,17 @@ def test_a_model_without_parameters_and_inputs():
     assert s.guards.shape == (0, 1)
     assert s.resets.shape == (0, 1)
     assert s.function(0, 1, 2, [], [], []).full().tolist() == [[0.0]]
+
+
+def test_names_of_outputs_are_read_without_copies_of_all_expressions(monkeypatch):
+    """Rows of a hundred chosen outputs: each expression is copied a few times, and not once for every name."""
+    m, read = dd.Model("many"), []
+    x = m.state("x", start=1.0)
+    m.equation(m.der(x), -x)
+    for k in range(100):
+        m.output(f"y{k}", (k + 1) * x)
+    whole = System.outputs.fget
+    monkeypatch.setattr(System, "outputs", property(lambda self: read.append(1) or whole(self)))
+    tr = dd.simulate(m, 1.0, save=[f"y{k}" for k in range(100)], save_at=[0.0, 1.0])
+    assert float(tr["y99"][0]) == 100.0
+    assert len(read) < 20

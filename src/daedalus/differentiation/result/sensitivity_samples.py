@@ -205,7 +205,7 @@ class SensitivitySamples:
     def _states(self, of: object) -> tuple[np.ndarray, tuple[int, ...]] | None:
         """Where the states of a name lie in x, and their shape: their derivatives are there; None for anything else."""
         system = self._case.system
-        if not isinstance(of, str) or of in system.outputs or of not in system.places:
+        if not isinstance(of, str) or of in system.output_names or of not in system.places:
             return None
         place = system.places[of]
         return (np.asarray(place.positions, dtype=int), place.shape) if place.letter == "x" else None
@@ -257,7 +257,7 @@ class SensitivitySamples:
             "it follows from the states, the inputs and the parameters",
             remedy="a state (for its start value), an input or a parameter",
         )
-        if name in system.outputs and name not in system.places:
+        if name in system.output_names and name not in system.places:
             raise follows
         place = system.place(name)
         letter_of = place.letter

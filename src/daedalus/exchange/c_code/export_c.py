@@ -137,7 +137,7 @@ def _model_functions(system: System, name: str, notes: list[str]) -> list[CFunct
     slopes = [(f"by_{letter}", ca.jacobian(system.residual, symbols[letter])) for letter in ("xdot", "x", "z", "u")]
     found.append(c_function(f"{name}_residual_jacobian", written, slopes, "its derivatives, by columns"))
     form = find_explicit_form(system)
-    outputs = concatenate(system.outputs.values()) if system.outputs else ca.SX(0, 1)
+    outputs = concatenate(system.outputs.values()) if system.output_names else ca.SX(0, 1)
     if isinstance(form, NoForm):
         notes.append("no rates: x' and z follow from the residual by a nonlinear or large solve")
         if outputs.numel():

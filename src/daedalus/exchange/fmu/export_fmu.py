@@ -199,9 +199,9 @@ def _chosen_outputs(
     if outputs is None:
         written = as_system(model)
         of_states = written if written.choices else system  # where the FMU has others, those of the model
-        return tuple(system.outputs) or tuple(v.name for v in of_states.of_kind("state"))
+        return tuple(system.output_names) or tuple(v.name for v in of_states.of_kind("state"))
     discrete = [v.name for v in system.of_kind("discrete")]
-    known = [*system.outputs, *(n for n, p in system.places.items() if p.letter in ("x", "z")), *discrete]
+    known = [*system.output_names, *(n for n, p in system.places.items() if p.letter in ("x", "z")), *discrete]
     for name in outputs:
         if name not in known:
             raise InputError(
@@ -293,7 +293,7 @@ def _variables(
     chosen, limits = {label for name in outputs for label in _labels_of(system, name)}, _limits(system)
     found: list[FmuVariable] = [FmuVariable("time", 0, "independent", "continuous")]
     n, nz = sizes["x"], sizes["z"]
-    labels_y = [label for name in system.outputs for label in _labels_of(system, name)]
+    labels_y = [label for name in system.output_names for label in _labels_of(system, name)]
     first_u = 2 + 2 * n + nz + len(labels_y)
 
     depends = partial(_dependence, system, unknowns, first_u)
@@ -314,8 +314,8 @@ def _variables(
     for k, row in enumerate(depends(form.z)):
         label = system.labels["z"][k]
         found.append(FmuVariable(label, 1 + 2 * n + k, kind(label), "continuous", None, units["z"][k], None, row))
-    y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
-    own_units = [system.output_units.get(name, "") for name in system.outputs for _ in _labels_of(system, name)]
+    y = form.applied(system, concatenate(system.outputs.values())) if system.output_names else ca.SX(0, 1)
+    own_units = [system.output_units.get(name, "") for name in system.output_names for _ in _labels_of(system, name)]
     for k, row in enumerate(depends(y)):
         output = FmuVariable(labels_y[k], 1 + 2 * n + nz + k, kind(labels_y[k]), "continuous", unit=own_units[k])
         found.append(replace(output, depends=row))
@@ -375,8 +375,8 @@ def _limited(variable: FmuVariable, limits: dict[str, dict[str, float]]) -> FmuV
 
 
 def _labels_of(system: System, name: str) -> list[str]:
-    if name in system.outputs:
-        size = system.outputs[name].numel()
+    if name in system.output_names:
+        size = system.output(name).numel()
         return [name] if size == 1 else [f"{name}[{k}]" for k in range(size)]
     place = system.place(name)
     return [system.labels[letter][int(k)] for letter, k in zip(place.letters, place.positions)]
@@ -395,7 +395,7 @@ def _functions(
             else "model exchange does not stabilise constraints: they drift as the importer's errors do"
         )  # fmt: skip
     found = [c_function("dd_rates", own, [("xdot", rates.xdot), ("z", form.z)], "x' and z")]
-    y = form.applied(system, concatenate(system.outputs.values())) if system.outputs else ca.SX(0, 1)
+    y = form.applied(system, concatenate(system.outputs.values())) if system.output_names else ca.SX(0, 1)
     seeds = [(f"s{letter}", ca.SX.sym(f"s{letter}", symbols.numel())) for letter, symbols in own[1:]]
     at, along = ca.vertcat(*(s for _, s in own[1:])), ca.vertcat(*(s for _, s in seeds))
     moved = [(word, _along(e, at, along)) for word, e in (("xdot", rates.xdot), ("z", form.z), ("y", y))]
@@ -406,7 +406,7 @@ def _functions(
     parts = [(f"{letter}_bar", back[a:b]) for letter, a, b in zip(("x", "u", "p"), ends, ends[1:])]
     found.append(c_function("dd_adjoint", [*own, *weights], parts, "how a weighted sum of x', z and y changes"))
     found += [*unknowns.functions(own), *fitting_start(system, form, own)]
-    if system.outputs:
+    if system.output_names:
         found.append(c_function("dd_outputs", own, [("y", y)], "the outputs"))
     if instants.guards:
         guards = form.applied(system, guards_of(system, instants))

@@ -38,7 +38,7 @@ class Frictions:
         # The law of a friction that sticks is the change of its speed.
         changes = ca.substitute(system.residual[list(self.rows)], p, stuck)
         speeds, limits = (
-            ca.vertcat(*(system.outputs[f"{name}.{word}"] for name in self.names)) for word in ("velocity", "limit")
+            ca.vertcat(*(system.output(f"{name}.{word}") for name in self.names)) for word in ("velocity", "limit")
         )
         values = [speeds, system.symbol("z")[list(self.forces)], changes, limits]
         words = ("speed", "force", "change", "limit")

@@ -30,7 +30,7 @@ class Drawing:
         old, new = [], []
         for symbol in ca.symvar(expression):
             name, k, order = self.book.written.known.get(int(symbol.element_hash()), ("", 0, 0))
-            if not order and name in system.outputs and name not in system.places:
+            if not order and name in system.output_names and name not in system.places:
                 old.append(symbol)
-                new.append(ca.vec(system.outputs[name])[k])
+                new.append(ca.vec(system.output(name))[k])
         return ca.substitute(expression, ca.vertcat(*old), ca.vertcat(*new)) if old else expression

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import casadi as ca
@@ -98,6 +98,23 @@ class System(NamedVectors):
     def outputs(self) -> dict[str, ca.SX]:
         """The output expressions by name."""
         return {name: +value for name, value in self._content.outputs.items()}
+
+    @property
+    def output_names(self) -> KeysView[str]:
+        """The names of the outputs, without copies of their expressions.
+
+        Example
+        -------
+        >>> import daedalus as dd
+        >>> system = dd.catalogue.load("mass_spring").model.freeze()
+        >>> list(system.output_names), system.output("energy").numel()
+        (['energy'], 1)
+        """
+        return self._content.outputs.keys()
+
+    def output(self, name: str) -> ca.SX:
+        """The expression of one output."""
+        return +self._content.outputs[name]
 
     @property
     def guards(self) -> ca.SX:

@@ -28,8 +28,8 @@ class Element(NamedTuple):
 def elements_of(system: System, target: object, where: str) -> list[Element]:
     """The elements of a name ("x", "arm.angle[1]", an output) or of an expression."""
     if isinstance(target, str):
-        if target in system.outputs:
-            entries = elements(column(system.outputs[target]))
+        if target in system.output_names:
+            entries = elements(column(system.output(target)))
             shape = () if len(entries) == 1 else (len(entries),)
             return [Element(element_label(target, shape, k), None, k, e) for k, e in enumerate(entries)]
         place = system.place(target)
@@ -55,7 +55,7 @@ def unit_of_target(system: System, target: object) -> str:
     if isinstance(target, ca.SX) and target.is_valid_input():
         own = {split_index(e.label)[0] for e in elements_of(system, target, "A value") if e.letter is not None}
         name = own.pop() if len(own) == 1 else ""
-    if name in system.outputs:
+    if name in system.output_names:
         return str(system.output_units.get(name, ""))
     return system.place(name).unit if name else ""
 
@@ -89,13 +89,13 @@ def fixed_values(system: System, values: object, argument: str) -> list[FixedVal
     """Values by name as they are fixed at an end; `None` leaves an element free."""
     found = []
     for name, value in check_mapping(values, argument).items():
-        if name in system.outputs:
+        if name in system.output_names:
             found += _fixed_output(system, name, value, argument)
             continue
         try:
             place = system.place(name)
         except InputError as error:
-            remedy = did_you_mean(name, [*system.places, *system.outputs])
+            remedy = did_you_mean(name, [*system.places, *system.output_names])
             raise InputError(error.what, error.facts, error.because, remedy) from None
         if place.letters[0] in ("p", "u"):
             kind = "a parameter" if place.letters[0] == "p" else "an input"

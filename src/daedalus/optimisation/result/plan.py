@@ -391,10 +391,10 @@ class Moment(Mapping[str, "np.ndarray"]):
         return rows[0] if self._scalar else rows
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self.system.places, *self.system.outputs])
+        return iter([*self.system.places, *self.system.output_names])
 
     def __len__(self) -> int:
-        return len(self.system.places) + len(self.system.outputs)
+        return len(self.system.places) + len(self.system.output_names)
 
 
 # Multipliers of a plan by name: what one unit of a bound or condition is worth.

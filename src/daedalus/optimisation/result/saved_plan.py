@@ -66,7 +66,7 @@ def _dataset(plan: Any) -> xarray.Dataset:
     import xarray
 
     system = plan.system
-    names = [*(v.name for v in system.variables if v.kind != "parameter"), *system.outputs]
+    names = [*(v.name for v in system.variables if v.kind != "parameter"), *system.output_names]
     variables = {name: labelled_values(system, name, plan[name]) for name in names}
     attributes = {"title": system.name, "objective": plan.objective, "status": plan.status}
     return xarray.Dataset(variables, coords={"time": ("time", plan.time)}, attrs=attributes)

@@ -53,7 +53,7 @@ class LedgerFunctions:
         record.only(("parts", "names", "rated", "stores", "formulas"))
         parts, names = tuple(record.texts("parts")), tuple(record.texts("names"))
         for name in names:
-            if name == "t" or split_index(name)[0] in system.outputs:  # which elimination makes of variables
+            if name == "t" or split_index(name)[0] in system.output_names:  # which elimination makes of variables
                 continue
             try:
                 system.place(name)
@@ -157,8 +157,8 @@ def _expression(system: System, name: str) -> ca.SX:
     """A quantity by name in the symbols of a system."""
     if name in ("t", "time"):
         return system.symbol("t")
-    if name in system.outputs:
-        return system.outputs[name]
+    if name in system.output_names:
+        return system.output(name)
     place = system.place(name)
     return system.symbol(place.letters[0])[int(place.positions[0])]
 

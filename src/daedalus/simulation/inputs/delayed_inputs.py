@@ -92,7 +92,7 @@ def delays_at(system: System, p: np.ndarray) -> tuple[float, ...]:
 def check_signals(system: System) -> None:
     """Refuse delays of what is not a signal: a derivative that no state stands for."""
     for variable in system.delayed:
-        signal = system.outputs[variable.name + SIGNAL]
+        signal = system.output(variable.name + SIGNAL)
         if ca.depends_on(signal, system.symbol("xdot")):
             raise InputError(
                 f"{variable.name!r} delays a derivative.",
@@ -112,7 +112,7 @@ def before_start(
         if len(kept.starts):
             return DelayedInputs(slots, delays, kept.starts, kept.ends, kept.samples)
     begin = t0 - max(delays) * (1 + 1e-9)
-    given = [k for k, v in enumerate(system.delayed) if v.name + BEFORE in system.outputs]
+    given = [k for k, v in enumerate(system.delayed) if v.name + BEFORE in system.output_names]
     if not given:
         return DelayedInputs(slots, delays, np.array([begin]), np.array([t0]), values.reshape(1, 1, -1))
     return DelayedInputs(slots, delays, *_fitted(system, p, (begin, t0), values))

@@ -53,7 +53,7 @@ def read_saved_names(system: System, names: object, argument: str) -> list[str]:
     found = list(dict.fromkeys(read_names(names, argument)))
     for name in found:
         stem = split_index(name)[0]
-        if stem not in system.outputs and stem not in system.aliases:
+        if stem not in system.output_names and stem not in system.aliases:
             system.place(name)
     return found
 

@@ -65,7 +65,7 @@ def settled_unknowns(system: System) -> list[int]:
 def _switches_with_outputs(system: System) -> Switches | None:
     """The switches of the equations and the outputs together, the same for every surface; None where there are none."""
     found = switches_of(system)
-    if system.outputs:
+    if system.output_names:
         whole = concatenate([system.residual, *(ca.vec(value) for value in system.outputs.values())])
         found = switches_of(system.changed(residual=whole, rows=system.rows)) or found
     return found

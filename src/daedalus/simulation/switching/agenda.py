@@ -251,8 +251,8 @@ def _codes(plant: Plant, core_plant: Plant, order: Order) -> tuple[list[Any], di
 
 def size_of(system: System, name: str) -> int:
     """How many numbers a name stands for; 0 for a scalar."""
-    if name in system.outputs:
-        expression = system.outputs[name]
+    if name in system.output_names:
+        expression = system.output(name)
         return 0 if expression.is_scalar() else int(expression.numel())
     place = system.place(name)
     return len(place.positions) if place.shape else 0

@@ -70,7 +70,7 @@ class SingleLaws:
         self.bodies, self.laws, self.places = bodies, contacts.laws, contacts.states
         system = self.laws.system
         names = {c.name: "velocity" if c.is_friction else "rate" for c in self.laws.contacts}
-        rates = ca.vertcat(*[system.outputs[f"{name}.{word}"] for name, word in names.items()])
+        rates = ca.vertcat(*[system.output(f"{name}.{word}") for name, word in names.items()])
         x, xdot = system.symbol("x"), system.symbol("xdot")
         slope = ca.densify(ca.jacobian(rates, x))
         self._slope = compile_function(ca.Function("rates", system.symbols(), [slope])).core
@@ -98,7 +98,7 @@ class SingleLaws:
             free[mode] = value
         sliding = ca.substitute(system.residual[self.laws.rows.tolist()], p, free)
         words = ["limit" if friction else "restitution" for friction in self.is_friction]
-        levels = [system.outputs[f"{name}.{word}"] for name, word in zip(self.laws.names, words)]
+        levels = [system.output(f"{name}.{word}") for name, word in zip(self.laws.names, words)]
         places = np.unique(np.concatenate([k.ravel() for k in self.bodies.force_slots().places.values()]))
         return bool(ca.jacobian(ca.vertcat(sliding, *levels), p)[:, places.tolist()].nnz())
 
