@@ -61,7 +61,7 @@ def _fastest_rate(system: System) -> float:
     if n + system.sizes["z"] > FULL_RANK:
         return float("nan")
     point = read_point(system, None, None, None)
-    x = np.nan_to_num(np.where(np.isnan(point["x"]), system.start["x"], point["x"]))
+    x = np.where(np.isnan(point["x"]), system.default_start, point["x"])
     u = np.nan_to_num(point["u"])
     structure = structure_of(system)
     arguments = [structure.symbols(*letters) for letters in ("t", ("xdot", "z"), "x", "u", "p")]

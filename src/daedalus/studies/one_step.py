@@ -197,7 +197,7 @@ def _functions(system: System) -> ca.Function:
 def _states(system: System, x: object) -> np.ndarray:
     """The states as a vector."""
     if isinstance(x, Mapping):
-        values = np.array(np.nan_to_num(system.start["x"]), dtype=float)
+        values = np.array(system.default_start, dtype=float)
         for name in x:
             place = system.place(name)
             if place.letters[0] == "x":

@@ -271,3 +271,21 @@ def test_arguments_that_make_no_sense():
     )
     assert refused(lambda: equilibrium(m, guess={"angel": 1.0})).startswith("The model 'cart_pendulum' has no variable")
     assert refused(lambda: equilibrium(m, guess=4)).startswith("guess= takes values by name.")
+
+
+@pytest.mark.parametrize("coordinates", ["body", "joint"])
+def test_bodies_without_a_written_rotation_begin_unturned(coordinates: str) -> None:
+    """The guess of a quaternion is no turn, not zero: an arm on a hinge, held by a spring."""
+    m = dd.Model("arm")
+    m.gravity([0, 0, -9.81])
+    arm = m.body("arm", mass=1.0, inertia=[0.01, 0.02, 0.02])
+    m.joint("hinge", "revolute", dd.ground, arm, at_b=[-0.3, 0, 0], axis_a=[0, 1, 0], coordinates=coordinates)
+    m.potential_energy(10 * ca.sumsqr(arm.position - ca.DM([0.3, 0, 0.2])))
+    place = np.ravel(dd.equilibrium(m)["arm.position"]) if coordinates == "body" else None
+    if place is None:
+        angle = float(dd.equilibrium(m)["hinge.angle"])
+        place = np.array([0.3 * np.cos(angle), 0, -0.3 * np.sin(angle)])
+    # At rest the force of spring and weight points along the arm.
+    force = 20 * (np.array([0.3, 0, 0.2]) - place) - [0, 0, 9.81]
+    np.testing.assert_allclose(np.cross(place, force), 0, atol=1e-9)
+    assert np.linalg.norm(place) == pytest.approx(0.3, rel=1e-12)

@@ -46,10 +46,10 @@ def complete_point(
 
 
 def fill_states_and_inputs(system: System, vectors: dict[str, np.ndarray]) -> list[str]:
-    """Put start values, and zeros, where states and inputs have no value; returns what was assumed."""
+    """Put start values, guesses and zeros where states and inputs have no value; returns what was assumed."""
     notes = []
-    from_start = _filled(vectors["x"], system.start["x"])
-    nowhere = np.isnan(vectors["x"]) & np.isnan(system.start["x"])
+    from_start = _filled(vectors["x"], system.default_start)
+    nowhere = np.isnan(vectors["x"]) & np.isnan(system.start["x"]) & np.isnan(system.guessed_start)
     for letter, missing in (("x", np.flatnonzero(nowhere)), ("u", np.flatnonzero(np.isnan(vectors["u"])))):
         if len(missing):
             names = [system.labels[letter][k] for k in missing]

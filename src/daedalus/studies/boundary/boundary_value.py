@@ -204,7 +204,7 @@ class _BoundaryCollocation:
     def _first(self, mesh: np.ndarray, guess: Mapping[str, object] | None) -> np.ndarray:
         """Guesses at mesh and collocation points as one vector."""
         N, s, system = len(mesh) - 1, STAGES, self.system
-        x = np.tile(np.nan_to_num(system.start["x"]), (N + 1, 1))
+        x = np.tile(system.default_start, (N + 1, 1))
         z = np.tile(np.nan_to_num(system.start["z"]), (N * s, 1))
         for name, value in check_mapping(guess, "guess").items():
             place = system.place(name)

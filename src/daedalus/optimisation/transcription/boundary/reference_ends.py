@@ -24,5 +24,4 @@ def fixed_states(values: list[FixedValue] | None) -> dict[int, float]:
 
 def first_guess(description: Description) -> np.ndarray:
     """The start values of the model, with the middle of bounds where nothing was written."""
-    start: np.ndarray = np.nan_to_num(description.system.start["x"], nan=0.0)
-    return start
+    return np.array(description.system.default_start)
