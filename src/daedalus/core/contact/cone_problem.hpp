@@ -7,7 +7,9 @@
 // (Signorini and Coulomb). Sweeps solve one contact after the other exactly (block Gauss-Seidel: M. Jean, Comput. Methods
 // Appl. Mech. Engrg. 177, 1999), which never needs the matrix. Where they are slow (a load passes one contact a sweep),
 // Newton's method on the map of P. Alart and A. Curnier (same journal, 92, 1991) takes over, with a proximal term, so that
-// contacts that share their load in many ways do no harm, and goes back to sweeps where steps do not lessen the residual.
+// contacts that share their load in many ways do no harm. Where its steps do not lessen the residual, some that cannot go
+// astray come between (see convex_steps.hpp), as V. Acary, M. Brémond and O. Huber's comparison of methods suggests
+// (Advanced Topics in Nonsmooth Dynamics, 2018): proximal ones were the only ones that solved nearly all problems.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +17,12 @@
 #include <vector>
 
 #include "contact/body_newton.hpp"
+#include "contact/convex_steps.hpp"
 #include "contact/full_matrix.hpp"
 #include "contact/islands.hpp"
 #include "contact/linear_law.hpp"
 #include "contact/one_contact.hpp"
+#include "contact/pushed_bodies.hpp"
 
 namespace daedalus::contact {
 
@@ -28,32 +32,10 @@ struct ConeSolution {
     bool converged = true;
 };
 
-class ConeProblem {
+class ConeProblem : public PushedBodies {
 public:
-    std::vector<Resistance> bodies;
-    std::vector<Twist> twists;
-    std::vector<ContactPoint> points;
-    std::vector<JointRow> links;
-    // Where joints bring the states a push at one body moves others: the twists of all by unit wrenches, row by row, in
-    // the world. Empty where each body answers alone.
-    std::vector<double> coupled;
-
-    // The velocity of b's surface against a's: normal, tangential.
-    Vector3 velocity(const ContactPoint& p) const {
-        Vector3 u;
-        if (p.b >= 0) u += at(p.b).v + cross(at(p.b).w, p.arm_b);
-        if (p.a >= 0) u -= at(p.a).v + cross(at(p.a).w, p.arm_a);
-        u += p.slip;
-        return {dot(u, p.n), dot(u, p.t1), dot(u, p.t2)};
-    }
-
-    Vector3 velocity_in_world(const ContactPoint& p) const {
-        const Vector3 u = velocity(p);
-        return u.x * p.n + u.y * p.t1 + u.z * p.t2;
-    }
-
     // Velocities behind the impulses; `twists` holds those without them, impulses of the points are a first guess.
-    ConeSolution solve(double tolerance, int most_sweeps, int most_newton, std::size_t largest_newton) {
+    ConeSolution solve(double tolerance, int most_sweeps, int most_newton, std::size_t largest_newton, int sweeps_at_a_time) {
         ConeSolution told;
         prepare();
         for (const ContactPoint& p : points) {
@@ -65,7 +47,7 @@ public:
         scale_ = std::max(scale_, rounding_of_velocities() / tolerance);
         const double wanted = tolerance * scale_;
         for_each_island([&] {
-            const ConeSolution found = solve_island(wanted, most_sweeps, most_newton, largest_newton);
+            const ConeSolution found = solve_island(wanted, most_sweeps, most_newton, largest_newton, sweeps_at_a_time);
             told.residual = std::max(told.residual, found.residual);
             told.sweeps += found.sweeps, told.newton += found.newton;
         });
@@ -76,23 +58,26 @@ public:
     double scale() const { return scale_; }
 
 private:
-    // Sweeps before the residual is looked at for the first time.
-    static constexpr int first_patience = 20;
+    // Sweeps between looks at the residual and other steps, at most; where sweeps are all there is, they double.
+    static constexpr int most_patience = 64;
     // The share of a block that is added to its diagonal in Newton's matrix, which is singular where contacts are
-    // redundant: far above rounding, and it changes the way to the solution only, not the solution.
-    static constexpr double proximal = 1e-9;
-    // The same over velocities, where its inverse is the stiffness of a contact: of 16 digits it leaves nine, and the way
-    // to the solution shrinks by it, times what a load has to pass through, in every step.
-    static constexpr double proximal_of_bodies = 1e-7;
+    // redundant: it changes the way to the solution only, by as much in a step. So it is small at the end. Over the
+    // velocities of bodies its inverse is the stiffness of a contact: of 16 digits it leaves nine.
+    static constexpr double first_held_back = 1e-7, proximal = 1e-9, proximal_of_bodies = 1e-7;
     // Of one step over velocities; by judgement, a tenth of a second.
     static constexpr double most_operations = 2e8;
 
     // A step of Newton's method is worth it below this share of the residual; so many that are not are taken in a row.
     static constexpr double enough = 0.9;
-    static constexpr int patience_of_newton = 4;
+    static constexpr int patience_of_newton = 6;
     // After one that is not, impulses are held back a hundred times as much (K. Levenberg, Q. Appl. Math. 2, 1944), up to
     // this share of a block: contacts that stick with their friction used up have a singular derivative.
     static constexpr double most_held_back = 1e-2;
+
+    // Steps that cannot go astray come a few at a time, and twice as many where those did not lessen the residual; each
+    // to this share of the residual before it, by at most so many equations. Contacts become ten times as stiff each time; at the most, rounding is a hundredth of what is asked.
+    static constexpr int first_convex = 5, most_equations = 40;
+    static constexpr double share_of_residual = 0.05, first_stiffness = 1e3, most_stiffness = 1e5;
 
     struct ImpulsesSoFar {
         std::vector<Twist> twists;
@@ -100,20 +85,27 @@ private:
         std::vector<JointRow> links;
     };
 
-    const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
 
-    ConeSolution solve_island(double wanted, int most_sweeps, int most_newton, std::size_t largest_newton) {
+    ConeSolution solve_island(double wanted, int most_sweeps, int most_newton, std::size_t largest_newton, int patience) {
         ConeSolution told;
         told.residual = residual();
-        int patience = first_patience;
+        stiffness_ = first_stiffness, in_a_row_ = first_convex;
         while (told.residual > wanted && told.sweeps < most_sweeps) {
             for (int k = 0; k < patience && told.sweeps < most_sweeps; ++k, ++told.sweeps) sweep(told.sweeps % 2 == 1);
             told.residual = residual();
             if (told.residual <= wanted) break;
-            if (!twisted_) told.newton += newton(told.residual, wanted, most_newton - told.newton, largest_newton);
-            patience = std::min(2 * patience, 64);
+            if (!twisted_) {
+                told.newton += newton(told.residual, wanted, most_newton - told.newton, largest_newton);
+                told.newton += convex_steps(told.residual, wanted, most_newton - told.newton);
+            }
+            if (!answer_alone() || twisted_ || told.newton >= most_newton) patience = std::min(2 * patience, most_patience);
         }
         return told;
+    }
+
+    // Whether each body answers to its own pushes alone.
+    bool answer_alone() const {
+        return coupled.empty() && std::all_of(links.begin(), links.end(), [](const JointRow& link) { return link.moves.empty(); });
     }
 
     // Some steps of Newton's method, and how many. A step that changes which contacts are open or slide may raise the
@@ -122,18 +114,46 @@ private:
         int steps = 0;
         ImpulsesSoFar kept{twists, points, links};
         bool lost = false;
-        held_back_ = 1.0;
+        held_back_ = first_held_back;
         double now = best;
         for (int worse = 0; steps < most && best > wanted && worse <= patience_of_newton; ++steps) {
             now = newton_step(now, largest);
             if (now < 0) break;
             lost = !(now < enough * best);
             worse = lost ? worse + 1 : 0;
-            held_back_ = lost ? 100 * held_back_ : std::max(held_back_ / 100, 1.0);
+            held_back_ = lost ? std::min(100 * held_back_, most_held_back) : held_back_ / 100;
             if (!lost) best = now, kept = {twists, points, links};
         }
         if (lost) twists = kept.twists, points = kept.points, links = kept.links;
         return steps;
+    }
+
+    // Some steps that cannot go astray, and how many equations they solved; the best impulses stay.
+    int convex_steps(double& best, double wanted, int most) {
+        if (!(best > wanted) || most <= 0 || !answer_alone()) return 0;
+        convex_.arrange(bodies, points, links);
+        ImpulsesSoFar kept{twists, points, links};
+        std::vector<Vector3> u(points.size());
+        std::vector<double> rates(links.size());
+        bool lost = false;
+        double now = best;
+        const double first = best;
+        for (int k = 0; k < in_a_row_ && best > wanted && convex_.solved < most; ++k) {
+            for (std::size_t i = 0; i < points.size(); ++i) u[i] = velocity(points[i]);
+            for (std::size_t i = 0; i < links.size(); ++i) rates[i] = rate(links[i]);
+            const double small = std::max(0.1 * wanted, share_of_residual * now);
+            if (!convex_.step(points, u, links, rates, stiffness_, small, most_equations)) break;
+            for (std::size_t i = 0; i < points.size(); ++i) points[i].impulse += convex_.changes[i], push(points[i], convex_.changes[i]);
+            for (std::size_t i = 0; i < links.size(); ++i)
+                links[i].impulse += convex_.link_changes[i], pull(links[i], convex_.link_changes[i]);
+            now = residual();
+            lost = !(now < best);
+            if (!lost) best = now, kept = {twists, points, links};
+            stiffness_ = std::min(10 * stiffness_, most_stiffness);
+        }
+        if (lost) twists = kept.twists, points = kept.points, links = kept.links;
+        if (!(best < enough * first)) in_a_row_ *= 2;
+        return convex_.solved;
     }
 
     // Solves for bodies that touch each other, or that rows join, apart from all others: `points` and `links` are theirs.
@@ -155,149 +175,6 @@ private:
         points.swap(all_points), links.swap(all_links);
     }
 
-    // What a velocity is known to: a residual below it is rounding.
-    double rounding_of_velocities() const {
-        double most = 0.0;
-        const auto look = [&](int body, const Vector3& arm) {
-            if (body >= 0) most = std::max(most, norm(at(body).v) + norm(at(body).w) * norm(arm));
-        };
-        for (const ContactPoint& p : points) look(p.a, p.arm_a), look(p.b, p.arm_b);
-        for (const JointRow& link : links)
-            for (std::size_t k = 0; k < link.bodies.size(); ++k)
-                most = std::max(most, norm(link.linear[k]) * norm(at(link.bodies[k]).v) +
-                                          norm(link.angular[k]) * norm(at(link.bodies[k]).w));
-        return 8 * std::numeric_limits<double>::epsilon() * most;
-    }
-
-    void change(int body, const Vector3& force, const Vector3& moment) {
-        if (!coupled.empty()) return change_all(body, force, moment);
-        Twist& own = twists[static_cast<std::size_t>(body)];
-        const Resistance& r = bodies[static_cast<std::size_t>(body)];
-        own.v += {r.inverse_mass.x * force.x, r.inverse_mass.y * force.y, r.inverse_mass.z * force.z};
-        own.w += r.inverse_inertia * moment;
-    }
-    void change_all(int body, const Vector3& force, const Vector3& moment) {
-        const double wrench[6] = {force.x, force.y, force.z, moment.x, moment.y, moment.z};
-        const std::size_t width = 6 * twists.size(), first = 6 * static_cast<std::size_t>(body);
-        for (std::size_t k = 0; k < twists.size(); ++k)
-            for (int i = 0; i < 6; ++i) {
-                const double* const row = coupled.data() + (6 * k + static_cast<std::size_t>(i)) * width + first;
-                double sum = 0.0;
-                for (std::size_t j = 0; j < 6; ++j) sum += row[j] * wrench[j];
-                (i < 3 ? twists[k].v[i] : twists[k].w[i - 3]) += sum;
-            }
-    }
-    void push(const ContactPoint& p, const Vector3& impulse) {
-        const Vector3 force = impulse.x * p.n + impulse.y * p.t1 + impulse.z * p.t2;
-        if (p.b >= 0) change(p.b, force, cross(p.arm_b, force));
-        if (p.a >= 0) change(p.a, -force, -cross(p.arm_a, force));
-    }
-    void twist(const ContactPoint& p, const Vector3& impulse) {
-        const Vector3 moment = impulse.x * p.n + impulse.y * p.t1 + impulse.z * p.t2;
-        if (p.b >= 0) change(p.b, {}, moment);
-        if (p.a >= 0) change(p.a, {}, -moment);
-    }
-    void pull(const JointRow& link, double impulse) {
-        for (std::size_t k = 0; k < link.moves.size(); ++k)
-            twists[k].v += impulse * link.moves[k].v, twists[k].w += impulse * link.moves[k].w;
-        if (!link.moves.empty()) return;
-        for (std::size_t k = 0; k < link.bodies.size(); ++k)
-            change(link.bodies[k], impulse * link.linear[k], impulse * link.angular[k]);
-    }
-    double rate(const JointRow& link) const {
-        double sum = 0.0;
-        for (std::size_t k = 0; k < link.bodies.size(); ++k)
-            sum += dot(link.linear[k], at(link.bodies[k]).v) + dot(link.angular[k], at(link.bodies[k]).w);
-        return sum;
-    }
-    // The impulse that brings a row to its target.
-    double answer(const JointRow& link) const {
-        return link.block > 0 ? link.impulse + (link.target - rate(link)) / link.block : link.limited(0.0);
-    }
-
-    Vector3 spin(const ContactPoint& p) const {
-        Vector3 w;
-        if (p.b >= 0) w += at(p.b).w;
-        if (p.a >= 0) w -= at(p.a).w;
-        return {dot(w, p.n), dot(w, p.t1), dot(w, p.t2)};
-    }
-
-    // The velocities that one push alone gives.
-    template <class Push, class Look>
-    void alone_from_rest(Push&& push_it, Look&& look) {
-        kept_.swap(twists);
-        twists.assign(kept_.size(), Twist{});
-        push_it(), look();
-        twists.swap(kept_);
-    }
-
-    // The velocity at a place of a body by a unit of force at another.
-    Vector3 answer(int body, const Vector3& force, const Vector3& moment, const Vector3& arm) const {
-        const Resistance& r = bodies[static_cast<std::size_t>(body)];
-        return Vector3{r.inverse_mass.x * force.x, r.inverse_mass.y * force.y, r.inverse_mass.z * force.z} +
-               cross(r.inverse_inertia * moment, arm);
-    }
-
-    void prepare() {
-        scale_ = 0.0, twisted_ = false;
-        for (ContactPoint& p : points) {
-            if (coupled.empty()) set_blocks(p);
-            else set_coupled_blocks(p);
-            const Vector3 u = velocity(p);
-            // A contact that may stay open says nothing about the size of the problem.
-            if (u.x < p.bound) scale_ = std::max(scale_, norm(u - Vector3{p.bound, 0, 0}));
-        }
-        for (JointRow& link : links) {
-            link.block = 0.0;
-            if (!coupled.empty() || !link.moves.empty())
-                alone_from_rest([&] { pull(link, 1.0); }, [&] { link.block = rate(link); });
-            else
-                for (std::size_t k = 0; k < link.bodies.size(); ++k) {
-                    const Resistance& r = bodies[static_cast<std::size_t>(link.bodies[k])];
-                    const Vector3& l = link.linear[k];
-                    link.block += r.inverse_mass.x * l.x * l.x + r.inverse_mass.y * l.y * l.y +
-                                  r.inverse_mass.z * l.z * l.z + dot(link.angular[k], r.inverse_inertia * link.angular[k]);
-                }
-            const double off = rate(link) - link.target, most = link.block * (off > 0 ? -link.low : link.high);
-            if (most > 0) scale_ = std::max(scale_, std::min(std::fabs(off), most));
-        }
-        if (scale_ == 0.0) scale_ = 1e-300;
-    }
-
-    void set_blocks(ContactPoint& p) const {
-        const Vector3 frame[3] = {p.n, p.t1, p.t2};
-        for (int j = 0; j < 3; ++j) {
-            Vector3 u;
-            if (p.b >= 0) u += answer(p.b, frame[j], cross(p.arm_b, frame[j]), p.arm_b);
-            if (p.a >= 0) u += answer(p.a, frame[j], cross(p.arm_a, frame[j]), p.arm_a);
-            for (int i = 0; i < 3; ++i) p.block(i, j) = dot(u, frame[i]);
-        }
-        Vector3 w;
-        if (p.b >= 0) w += bodies[static_cast<std::size_t>(p.b)].inverse_inertia * p.n;
-        if (p.a >= 0) w += bodies[static_cast<std::size_t>(p.a)].inverse_inertia * p.n;
-        p.spin_block = dot(w, p.n);
-        p.roll_block = 0.0;
-        for (const Vector3& t : {p.t1, p.t2}) {
-            Vector3 turn;
-            if (p.b >= 0) turn += bodies[static_cast<std::size_t>(p.b)].inverse_inertia * t;
-            if (p.a >= 0) turn += bodies[static_cast<std::size_t>(p.a)].inverse_inertia * t;
-            p.roll_block = std::max(p.roll_block, dot(turn, t));
-        }
-    }
-
-    void set_coupled_blocks(ContactPoint& p) {
-        Vector3 turned;
-        for (int j = 0; j < 3; ++j) {
-            Vector3 unit;
-            unit[j] = 1.0;
-            alone_from_rest([&] { push(p, unit); }, [&] {
-                const Vector3 u = velocity(p) - slip_in_frame(p);
-                for (int i = 0; i < 3; ++i) p.block(i, j) = u[i];
-            });
-            alone_from_rest([&] { twist(p, unit); }, [&] { turned[j] = spin(p)[j]; });
-        }
-        p.spin_block = turned.x, p.roll_block = std::max(turned.y, turned.z);
-    }
 
     void sweep(bool backwards) {
         for (JointRow& link : links) {
@@ -401,7 +278,7 @@ private:
         return std::isfinite(least) ? take(best_share) : -1.0;
     }
 
-    double held_back(double share) const { return std::min(share * held_back_, most_held_back); }
+    double held_back(double least) const { return std::max(held_back_, least); }
 
     // The law of a row of a joint, as contacts have theirs.
     LinearLaw law_of(const JointRow& link, double share) const {
@@ -484,16 +361,14 @@ private:
         twists = kept;
     }
 
-    static Vector3 slip_in_frame(const ContactPoint& p) { return {dot(p.slip, p.n), dot(p.slip, p.t1), dot(p.slip, p.t2)}; }
 
     BodyNewton by_bodies_;
+    ConvexSteps convex_;
     std::vector<LinearLaw> laws_, link_laws_;
     std::vector<double> jacobian_, delassus_, right_;
     std::vector<std::size_t> active_;
-    std::vector<Twist> kept_;
-    double scale_ = 0.0, held_back_ = 1.0;
-    bool twisted_ = false;
-
+    double held_back_ = first_held_back, stiffness_ = first_stiffness;
+    int in_a_row_ = first_convex;
 };
 
 }  // namespace daedalus::contact

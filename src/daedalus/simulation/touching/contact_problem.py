@@ -26,17 +26,19 @@ class Effort(NamedTuple):
     sweeps: int  # at most, through all contacts
     newton: int  # steps at most
     largest: int  # unknowns of Newton's method over impulses at most; beyond, it is over velocities
+    at_a_time: int  # sweeps before the residual is looked at, and between other steps
 
 
 # With few bodies, as well as unknowns are known that are solved for. With many, steps are of order one, but what a
 # problem leaves is a speed that bodies at rest keep: a share s of the speed g h creeps by s g h² = s FIXED² sizes in a
 # step, and in 1/s steps by as much as a step is good to. That is as many steps as a long run has (a day and a half at
 # 1 ms); and bodies at rest take hardly more work than by a tenth of the digits. For positions, which the next step
-# corrects again, a hundredth. Counts are by judgement.
-EXACT, QUICK = Effort(KNOWN, 3000, 60, 450), Effort(TOUCH, 200, 20, 150)
-ROUGH = Effort(1e-2, 20, 0, 0)
+# corrects again, a hundredth. Counts are by judgement: sweeps tell which contacts press, and for few bodies often solve
+# the problem; for many, other steps take less work.
+EXACT, QUICK = Effort(KNOWN, 3000, 200, 450, 20), Effort(TOUCH, 200, 200, 60, 4)
+ROUGH = Effort(1e-2, 20, 0, 0, 20)
 # For the forces of a moment, of which only signs and ratios are asked.
-BRIEF = Effort(KNOWN, 300, 12, 450)
+BRIEF = Effort(KNOWN, 300, 12, 450, 20)
 
 
 @dataclass

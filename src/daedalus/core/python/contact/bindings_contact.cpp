@@ -148,7 +148,7 @@ struct ContactWorld {
     }
 
     nb::tuple solve(nb::handle twists, nb::handle bounds, bool frictional, double tolerance, int sweeps, int newton,
-                    std::size_t largest, nb::handle shifts) {
+                    std::size_t largest, int at_a_time, nb::handle shifts) {
         read_twists(twists);
         const Doubles bound(bounds);
         // Velocities that come on top, in the world.
@@ -185,7 +185,7 @@ struct ContactWorld {
             std::vector<ContactPoint> all = points;
             for (ContactPoint& p : all) p.impulse = p.twist_impulse = {};
             points.swap(part);
-            told = world.problem.solve(tolerance, sweeps, newton, largest);
+            told = world.problem.solve(tolerance, sweeps, newton, largest, at_a_time);
             for (std::size_t k = 0; k < taking.size(); ++k) {
                 all[taking[k]].impulse = points[k].impulse;
                 all[taking[k]].twist_impulse = points[k].twist_impulse;
@@ -266,7 +266,7 @@ void bind_contact(nb::module_& module) {
         .def("couple", &ContactWorld::couple, nb::arg("matrix"))
         .def("solve", &ContactWorld::solve, nb::arg("twists"), nb::arg("bounds"), nb::arg("frictional") = true,
              nb::arg("tolerance") = 1e-10, nb::arg("sweeps") = 1000, nb::arg("newton") = 40, nb::arg("largest") = 400,
-             nb::arg("shifts") = nb::none())
+             nb::arg("at_a_time") = 20, nb::arg("shifts") = nb::none())
         .def("velocities_in_world", &ContactWorld::velocities_in_world, nb::arg("twists"))
         .def("velocities", &ContactWorld::velocities, nb::arg("twists"))
         .def("contacts", &ContactWorld::contacts)
