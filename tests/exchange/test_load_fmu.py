@@ -195,19 +195,19 @@ def test_loading_again_and_again_starts_no_process_each_time(small):
 
 def test_what_no_expression_calls_any_more_goes(small):
     """Each part that was loaded left its functions for good, and each file its folder."""
-    from daedalus.exchange.fmu_import import nodes_in_use
+    from daedalus.exchange.fmu_import import continuous_fmu
 
     owner = dd.Model("owner")
     owner.add(dd.exchange.load_fmu(small))
     dd.exchange.load_fmu(small)
     gc.collect()
     dd.exchange.load_fmu(small)
-    here = len(nodes_in_use._in_use)
+    here = len(continuous_fmu._in_use)
     for _ in range(20):
         dd.exchange.load_fmu(small)
     gc.collect()
     dd.exchange.load_fmu(small)
-    assert len(nodes_in_use._in_use) <= here
+    assert len(continuous_fmu._in_use) <= here
     assert dd.simulate(owner, 1.2).success
 
 

@@ -251,7 +251,10 @@ class _PostureSearch:
         )  # fmt: skip
 
     def _nearer(self, tried: Descent, preferred: np.ndarray) -> Descent:
-        """Move in what the targets leave open towards the preferred posture, and back onto the targets."""
+        """Move in what the targets leave open towards the preferred posture, and back onto the targets.
+
+        Each posture on the way solves the targets by `levenberg_marquardt`; the way itself has no equations to solve.
+        """
         for _ in range(30):
             wish = np.zeros(tried.slopes.shape[1])
             for k, column in self.column.items():

@@ -1,4 +1,8 @@
-"""Newton's method on show: x ← x − τ J⁻¹ f with its iterates, residuals, damping and rates."""
+"""Newton's method on show: x ← x − τ J⁻¹ f with its iterates, residuals, damping and rates.
+
+`newton` is the textbook's loop, without the scaling, ranks and stalls that `algebra.damped_newton` takes care of;
+`watch_newton` shows those searches.
+"""
 
 from __future__ import annotations
 

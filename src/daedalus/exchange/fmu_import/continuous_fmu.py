@@ -6,6 +6,7 @@ All that an FMU watches is one event: whichever indicator leaves its domain firs
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import casadi as ca
@@ -27,7 +28,6 @@ from daedalus.exchange.fmu_import.declarations import (
 )
 from daedalus.exchange.fmu_import.fmu_functions import FmuFunctions, FmuNode
 from daedalus.exchange.fmu_import.fmu_states import FmuStates
-from daedalus.exchange.fmu_import.nodes_in_use import in_expressions
 from daedalus.exchange.fmu_import.quantities_of_fmu import FmuDescription, FmuQuantity
 
 # A clock that ticks at the start of a run and never again.
@@ -140,3 +140,21 @@ class ContinuousFmu:
             guard = self._node(functions, "guard", 1, ())(*arguments)
             m.event("fmu_event", guard, direction=-1, reset=targets)
         m.event("fmu_end", stop - 0.5, direction=1, terminal=True)
+
+
+# -- functions live as long as an expression calls them --------------------------------------------------------
+# An expression counts the CasADi functions that it calls, but of a function in Python it has only the address. So it
+# calls a function of CasADi's own around it, and what that one calls goes as soon as no expression has it any more.
+
+_lock = threading.Lock()
+_in_use: list[tuple[ca.WeakRef, ca.Callback]] = []
+
+
+def in_expressions(node: ca.Callback) -> ca.Function:
+    """The function to call in expressions in place of a node, which stays as long as one of them does."""
+    given = [ca.MX.sym(node.name_in(k), node.sparsity_in(k)) for k in range(node.n_in())]
+    around = ca.Function(node.name(), given, [node(*given)], node.name_in(), node.name_out(), {"never_inline": True})
+    with _lock:
+        _in_use[:] = [entry for entry in _in_use if entry[0].alive()]
+        _in_use.append((ca.WeakRef(around), node))
+    return around

@@ -110,7 +110,7 @@ class FmuFunctions:
 
 
 class FmuNode(ca.Callback):
-    """One function of an FMU; expressions call it through `nodes_in_use`, since they hold only its address."""
+    """One function of an FMU; expressions call it through `in_expressions`, since they hold only its address."""
 
     def __init__(self, functions: FmuFunctions, what: str, size: int, pattern: dict[str, ca.Sparsity]) -> None:
         ca.Callback.__init__(self)

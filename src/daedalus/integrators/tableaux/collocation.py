@@ -254,7 +254,8 @@ def _exact_roots(p: list[Fraction]) -> list[Any] | None:
 def _decimal_roots(p: list[Fraction]) -> list[Decimal]:
     """All roots of a polynomial with simple roots in (0, 1) only, ascending, by Newton's method.
 
-    From the left of all roots that remain, Newton's method on p/Π(τ - found) (Maehly) climbs to the next one.
+    From the left of all roots that remain, Newton's method on p/Π(τ - found) (Maehly) climbs to the next one. A loop
+    of its own: decimals of any number of digits, where `algebra.damped_newton` has arrays of doubles.
     """
     denominator = math.lcm(*(a.denominator for a in p))
     coefficients = [Decimal(int(a * denominator)) for a in p]

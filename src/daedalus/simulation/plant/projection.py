@@ -2,7 +2,8 @@
 
 With invariants c(t, x) = 0 and J = ∂c/∂x the correction is Gauss–Newton's, x ← x − W Jᵀ (J W Jᵀ)⁻¹ c with W the
 squares of the nominal values. It converges quadratically and begins within the tolerance of a step, so two corrections
-reach rounding (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, IV.4).
+reach rounding (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, IV.4). They are expressions, always as
+many: machine code for steps, and differentiated with them. Searches from afar are `algebra.damped_newton`'s.
 """
 
 from __future__ import annotations

@@ -138,7 +138,10 @@ class ModelEvents:
         return np.flatnonzero((sides != self.sides) & (self.sides != 0) & ((ways == 0) | (ways == sides))).tolist()
 
     def cut(self, values_behind: Callable[[float], np.ndarray], h: float) -> float:
-        """The length of a step that ends just behind the first zero of a guard in it; h where none passes zero."""
+        """The length of a step that ends just behind the first zero of a guard in it; h where none passes zero.
+
+        Each value is a step of contacts, without a slope, and may jump: a bracket is kept, and no Newton's method fits.
+        """
         end = values_behind(h)
         for k in self.passed(end):
             low, high, at_low, at_high, last = 0.0, h, self.sides[k], float(end[k]), 0

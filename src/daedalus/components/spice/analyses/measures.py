@@ -225,7 +225,10 @@ class _Reading:
             yield self._root(tree, float(x[k]), float(x[k + 1]), float(y[k]), float(y[k + 1]))
 
     def _root(self, tree: Tree, a: float, b: float, fa: float, fb: float) -> float:
-        """Where a curve that changes its sign between a and b is zero, by regula falsi of Illinois and bisection."""
+        """Where a curve that changes its sign between a and b is zero, by regula falsi and bisection.
+
+        No Newton's method: a curve of rows has no slopes at its corners, and the bracket keeps the first crossing.
+        """
         assert self.curve is not None
         if b <= a or fb == 0:
             return b
