@@ -6,7 +6,7 @@ or a friction, hold something at rest together, complementarity decides which of
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import casadi as ca
 
@@ -32,11 +32,11 @@ def locking(model: Model, among_themselves: bool = False) -> Model:
     losses = len(model.written.assembly.losses)
     if not losses or not (_has_contacts(model) or (among_themselves and losses > 1)):
         return model
-    found: Model | None = model._locking
+    found = model._locking
     if found is None:
         model._locking = found = model.copy()
         _write_as_frictions(found)
-    return found
+    return cast("Model", found)
 
 
 def _has_contacts(model: Any) -> bool:

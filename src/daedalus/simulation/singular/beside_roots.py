@@ -2,15 +2,16 @@
 
 Newton's method judges a step by its last correction, which the matrix makes small. Beside √x = 0, ∂f/∂x is larger by
 orders than a tolerance away: a step of any length seems solved with x where it was. So the equations are looked at
-without a matrix. What they leave of x' at the end of a step has to be explained by states that are off by some
-tolerances, or by the error of a slope.
+without a matrix: a step changes x by the integral of its slopes, by Gauss' formula along the step, but for what states
+that are off by some tolerances explain.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import NOT_ZERO, ROUNDING
+from daedalus.algebra.rank_decision import ROUNDING
+from daedalus.deadline import poll
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.between.dense import Dense
@@ -21,32 +22,35 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
 from daedalus.simulation.sliding.rest import has_roots
 
-# Ends of steps that are looked at, and by how many tolerances states may be off there.
-ENDS, OFF_BY = 4, 10.0
-# Steps that nothing holds back grow eightfold, so that a run that stands still has no more of them.
-MOST_STEPS = 16
+# By how many tolerances states may be off.
+OFF_BY = 10.0
+# Steps that nothing holds back grow eightfold, so that a run that stands still at its start has left it after so many.
+FIRST_STEPS = 16
+# Of Gauss' formula on -1 … 1.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 def broken_beside_roots(done: Trajectory, settings: Settings) -> Stop | None:
     """The end of a run that does not follow its equations; None where it does, or where nothing has infinite slopes."""
     system, plant, run = done.system, done._plant, done._source
-    if not plant.is_implicit or not 0 < run.steps <= MOST_STEPS or done.status is not Ending.FINISHED:
+    if not plant.is_implicit or not run.steps:
         return None
     if not _has_steep_equations(system):
         return None
-    dense = Dense(*run.dense())
-    last = len(dense.ends) - 1
-    which = sorted({last * k // ENDS for k in range(1, ENDS + 1)})
-    atol = np.atleast_1d(settings.call["atol"])[: system.sizes["x"]]
-    rows = dense.at(dense.ends[which])
-    x, own = rows[:, plant.row_parts["x"]], rows[:, plant.row_parts["xdot"]]
-    sizes = OFF_BY * (settings.rtol * np.abs(x) + atol)
-    times, lengths = dense.ends[which], np.abs(dense.ends[which] - dense.starts[which])
-    beyond = _unexplained(done, times, x, own, sizes, lengths)
-    if not beyond.any():
-        return None
-    k, state = (int(number) for number in np.argwhere(beyond)[0])
-    name, t = system.labels["x"][state], float(times[k])
+    dense, n = Dense(*run.dense()), system.sizes["x"]
+    atol = np.atleast_1d(settings.call["atol"])[:n]
+    for k in range(min(FIRST_STEPS, len(dense.ends))):
+        starts, ends = float(dense.starts[k]), float(dense.ends[k])
+        times = 0.5 * (starts + ends) + 0.5 * (ends - starts) * NODES
+        x = dense.at(np.array([starts, *times, ends]))[:, plant.row_parts["x"]]
+        sizes = OFF_BY * (settings.rtol * np.abs(x) + atol)
+        beyond = _unexplained(done, times, x, sizes, ends - starts)
+        if beyond.any():
+            return _stop(done, system.labels["x"][int(np.argmax(beyond))], ends)
+    return None
+
+
+def _stop(done: Trajectory, name: str, t: float) -> Stop:
     return Stop(
         Ending.STUCK,
         t,
@@ -63,20 +67,27 @@ def _has_steep_equations(system: System) -> bool:
     return has_roots(system.residual) and isinstance(find_plant(system), ExplicitPlant)
 
 
-def _unexplained(
-    done: Trajectory, times: np.ndarray, x: np.ndarray, own: np.ndarray, sizes: np.ndarray, lengths: np.ndarray
-) -> np.ndarray:
-    """Of rows which slopes in a run no state within some sizes of the row has, (times, states)."""
-    (count, n), formulas = x.shape, find_plant(done.system)
+def _unexplained(done: Trajectory, times: np.ndarray, x: np.ndarray, sizes: np.ndarray, length: float) -> np.ndarray:
+    """Which states a step changes by what no states within some sizes of its own would: x at both ends and between."""
+    formulas, n = find_plant(done.system), x.shape[1]
     assert isinstance(formulas, ExplicitPlant)
-    ways = np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
-    moved = (x[:, None, :] + ways * sizes[:, None, :]).reshape(-1, n)
+
+    def change(states: np.ndarray) -> np.ndarray:
+        slopes = formulas.rhs.core.evaluate_many(times[:, None], states, u, p)[0]
+        return np.asarray(length * (0.5 * WEIGHTS) @ slopes)
+
     drive = done._drive
-    u = drive.at(times) if drive.moves else np.broadcast_to(drive.constants, (count, len(drive.constants)))
-    p = np.broadcast_to(done._parameters, (len(moved), len(done._parameters)))
-    held = [np.repeat(part, len(ways), axis=0) for part in (times[:, None], u)]
-    slopes = formulas.rhs.core.evaluate_many(held[0], moved, held[1], p)[0].reshape(count, len(ways), n)
-    reached = np.nan_to_num(np.abs(slopes[:, 1:] - slopes[:, :1])).reshape(count, 2, n, n).max(axis=1).sum(axis=1)
-    rounding = OFF_BY * ROUNDING * np.abs(slopes[:, 0])
-    allowed = reached + sizes / np.maximum(lengths, NOT_ZERO)[:, None] + rounding
-    return np.asarray(np.abs(slopes[:, 0] - own) > allowed)
+    u = drive.at(times) if drive.moves else np.broadcast_to(drive.constants, (len(times), len(drive.constants)))
+    p = np.broadcast_to(done._parameters, (len(times), len(done._parameters)))
+    own = change(x[1:-1])
+    gap = np.abs(x[-1] - x[0] - own)
+    allowed = sizes[-1] + OFF_BY * ROUNDING * np.abs(own)
+    if not np.any(gap > allowed):
+        return np.zeros(n, dtype=bool)
+    for j in range(n):
+        poll("slopes of a run")
+        for sign in (-1.0, 1.0):
+            moved = x[1:-1].copy()
+            moved[:, j] += sign * sizes[1:-1, j]
+            allowed = allowed + np.nan_to_num(np.abs(change(moved) - own))
+    return np.asarray(gap > allowed)
