@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.components.by_ngspice import netlist
 
 import daedalus as dd
 
@@ -81,3 +82,22 @@ def test_coils_never_charge_the_output_beyond_the_line(method, rtol):
     """Where currents end, drives of 10^12 passed for solutions in steps of femtoseconds: 74 kV, and no word of it."""
     tr = dd.simulate(model("coils"), END, rtol=rtol, method=method, max_steps=3000)
     assert np.array(tr["cp.voltage"]).max() < 570.0
+
+
+@cache
+def fired(method, rtol):
+    """The load's voltage behind two of three switches that fire into a freewheeling diode."""
+    times = np.linspace(0.0, 11e-3, 23)
+    m = dd.components.from_spice(netlist("controlled_rectifier"))
+    tr = dd.simulate(m, times[-1], rtol=rtol, method=method, save_at=times)
+    assert tr.success, tr.stop_reason
+    return np.array(tr["v_r"])
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "bdf", "rodas5p"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, pytest.param(1e-8, marks=pytest.mark.wide)])
+def test_a_switch_that_charges_a_junction_faster_than_time_resolves(method, rtol):
+    """10 pF through 15 mΩ, 120 V ahead: the diode's current grows by e within 3e-17 s, and 2.5 ms after the start two
+    times are 4e-19 s apart. Then its charge decays over nanoseconds, so no rest lies between."""
+    reference = fired("radau9", 1e-8)
+    assert np.abs(fired(method, rtol) - reference).max() < 5 * rtol * np.abs(reference).max()

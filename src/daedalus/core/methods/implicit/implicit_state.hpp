@@ -46,6 +46,7 @@ struct ImplicitState {
     bool reach_known = false;
     double* spare;         // three vectors of unknowns
     double* spare_row;     // a row (x, z, x')
+    double* layer_begin;   // unknowns, where a step through a layer begins
     double* constraint_drift;  // dc/dt of constraints between states
     double* beside_point;  // three vectors of unknowns, for slopes by differences
     // For products, and for models with columns: where the last Jacobians are from; what the functions of columns give; a
@@ -92,6 +93,7 @@ struct ImplicitState {
           reach(memory.carve(m.unknowns)),
           spare(memory.carve(3 * m.unknowns)),
           spare_row(memory.carve(m.unknowns + m.states)),
+          layer_begin(memory.carve(m.unknowns)),
           constraint_drift(memory.carve(m.state_constraints.empty() ? 0 : m.unknowns)),
           beside_point(memory.carve(3 * m.unknowns)),
           group_count(static_cast<long long>(m.columns.groups.size())),
