@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -25,7 +25,8 @@ from daedalus.model.mechanics.tree_recursions import (
     Pair,
     accelerations,
     forward_dynamics,
-    joint_forces,
+    inertia_forces,
+    passed_inwards,
     poses,
     pulled_back,
     velocities,
@@ -43,10 +44,26 @@ from daedalus.model.mechanics.trees import (
 from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
 
 
+class TreeMotion(NamedTuple):
+    """Where the links of a tree are in the world and how they move, written out once for all that needs it."""
+
+    origins: list[ca.SX]
+    rotations: list[ca.SX]
+    moving: list[Pair]
+
+    @staticmethod
+    def of(tree: Tree) -> TreeMotion:
+        """The motion by the symbols of the tree."""
+        rotations, origins = poses(tree.links)
+        return TreeMotion(origins, rotations, velocities(tree.links, tree.v))
+
+
 def in_joint_coordinates(book: Book) -> Book:
     """The model whose unknowns are joint coordinates; bodies and reactions of joints are outputs of it."""
     tree = tree_of(book)
-    gone, formulas = body_formulas(book, tree)
+    motion = TreeMotion.of(tree)
+    needed = inertia_forces(tree.links, tree.v, tree.a, tree.gravity, motion.moving)
+    gone, formulas = body_formulas(book, tree, motion)
     twin = book.copy()
     twin.drawn_as = book.copy()
     for name in gone:
@@ -58,25 +75,24 @@ def in_joint_coordinates(book: Book) -> Book:
         return [ca.densify(e) for e in ca.substitute(expressions, [symbols], [values])] if expressions else []
 
     written = book.written.mechanics
-    external = _external(book, tree, changed)
-    twin.written.mechanics = _mechanics(book, tree, changed, external)
+    external = _external(book, tree, motion, changed)
+    twin.written.mechanics = _mechanics(book, tree, motion, needed, changed, external)
     _rewrite(twin, book, changed)
     units = {name: book.written.variables[name].unit for name in gone if book.written.variables[name].unit}
     twin.written.output_units = {**twin.written.output_units, **units}
-    motion = twin.written.mechanics
-    _, passed = joint_forces(tree.links, tree.v, tree.a, tree.gravity, _external(book, tree, changed, energies=True))
-    twin.written.mechanics = replace(motion, accelerations=_solved(twin, tree, motion))
-    _, rotations = _world(tree)
+    mechanics = twin.written.mechanics
+    acting = _external(book, tree, motion, changed, energies=True)
+    _, passed = passed_inwards(tree.links, needed, tree.v.numel(), acting)
+    twin.written.mechanics = replace(mechanics, accelerations=_solved(twin, tree, mechanics))
     for entry in tree.entries:
-        twin.written.outputs[entry.joint.name] = _reaction(tree, entry, passed, rotations)
+        twin.written.outputs[entry.joint.name] = _reaction(tree, entry, passed, motion.rotations)
     for name, value in formulas.items():
         if name in book.written.variables and name not in written.tree:
             twin.written.outputs[name] = value
-    origins, _ = _world(tree)
     for frame in written.frames.values():
         name = f"{frame.name}.position"
         if name not in twin.written.outputs and name not in twin.written.variables:
-            place, _ = frame_pose(tree, frame, rotations, origins)
+            place, _ = frame_pose(tree, frame, motion.rotations, motion.origins)
             twin.written.outputs[name], twin.written.output_units[name] = ca.densify(place), "m"
     return twin
 
@@ -84,10 +100,9 @@ def in_joint_coordinates(book: Book) -> Book:
 # -- what bodies are in terms of joints ------------------------------------------------------------------------
 
 
-def body_formulas(book: Book, tree: Tree) -> tuple[list[str], dict[str, ca.SX]]:
+def body_formulas(book: Book, tree: Tree, motion: TreeMotion | None = None) -> tuple[list[str], dict[str, ca.SX]]:
     """Variables that are no states any more, and what every body is and does, by name, derivatives too."""
-    origins, rotations = _world(tree)
-    moving = velocities(tree.links, tree.v)
+    origins, rotations, moving = motion or TreeMotion.of(tree)
     rising = accelerations(tree.links, tree.v, tree.a, moving, ca.SX(3, 1))
     quaternions: dict[str, Any] = {root: _quaternion_of(book, root) for root in tree.roots}
     gone: list[str] = []
@@ -184,11 +199,6 @@ def replacements(book: Book, formulas: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
     return concatenate(old), concatenate(new)
 
 
-def _world(tree: Tree) -> tuple[list[ca.SX], list[ca.SX]]:
-    rotations, origins = poses(tree.links)
-    return origins, rotations
-
-
 def _reaction(tree: Tree, entry: TreeEntry, passed: list[Pair], rotations: list[ca.SX]) -> ca.SX:
     """The force of a joint on its b, in the terms of the same joint in body coordinates."""
     k = tree.at[entry.body]
@@ -214,14 +224,14 @@ def _reaction(tree: Tree, entry: TreeEntry, passed: list[Pair], rotations: list[
 
 
 def _external(
-    book: Book, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], energies: bool = False
+    book: Book, tree: Tree, motion: TreeMotion, changed: Callable[[list[ca.SX]], list[ca.SX]], energies: bool = False
 ) -> list[Pair | None]:
     """Forces written on bodies, about the origins and in the axes of their links; with `energies` those of potentials,
     dissipation and constraints as well."""
     written = book.written.mechanics
     applied = _all_forces(book, written) if energies else written.applied
     forces: list[Pair | None] = [None] * len(tree.links)
-    _, rotations = _world(tree)
+    rotations = motion.rotations
     attitudes = {name: attitude_of(written.bodies[name]) for name in tree.at}
     names = [f"{name}.position" for name in tree.at] + [a for a in attitudes.values() if a]
     names = [name for name in names if name in applied]
@@ -240,12 +250,12 @@ def _external(
     return forces
 
 
-def _energy(tree: Tree) -> ca.SX:
+def _energy(tree: Tree, motion: TreeMotion) -> ca.SX:
     """Kinetic energy of all links, and that of their weight."""
-    rotations, origins = poses(tree.links)
+    origins, rotations, moving = motion
     total = ca.SX(0)
-    for link, turn, origin, motion in zip(tree.links, rotations, origins, velocities(tree.links, tree.v)):
-        total += _link_energy(link.mass, link.centre, link.inertia, tree.gravity, turn, origin, *motion)[0]
+    for link, turn, origin, speeds in zip(tree.links, rotations, origins, moving):
+        total += _link_energy(link.mass, link.centre, link.inertia, tree.gravity, turn, origin, *speeds)[0]
     for name, weight in tree.weights.items():
         k = tree.at[name]
         total -= ca.dot(weight, origins[k] + rotations[k] @ tree.links[k].centre)
@@ -270,12 +280,17 @@ def _all_forces(book: Book, written: WrittenMechanics) -> dict[str, ca.SX]:
 
 
 def _mechanics(
-    book: Book, tree: Tree, changed: Callable[[list[ca.SX]], list[ca.SX]], external: list[Pair | None]
+    book: Book,
+    tree: Tree,
+    motion: TreeMotion,
+    needed: list[Pair],
+    changed: Callable[[list[ca.SX]], list[ca.SX]],
+    external: list[Pair | None],
 ) -> WrittenMechanics:
     """Energies, forces and constraints as functions of joint coordinates, with M v' + h of the tree."""
     written = book.written.mechanics
     bodies = {entry.body for entry in tree.entries}
-    tau, _ = joint_forces(tree.links, tree.v, tree.a, tree.gravity)
+    tau, _ = passed_inwards(tree.links, needed, tree.v.numel())
     push = pulled_back(tree.links, external, tree.v.numel()) if any(f is not None for f in external) else None
     kept_velocities: dict[str, Velocity] = {}
     for position, velocity in written.velocities.items():
@@ -314,7 +329,7 @@ def _mechanics(
         tree={},
         inertia_forces=inertia,
         accelerations={},
-        tree_energy=_energy(tree),
+        tree_energy=_energy(tree, motion),
     )
     return rewritten
 

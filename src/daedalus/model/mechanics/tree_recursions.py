@@ -85,15 +85,28 @@ def joint_forces(
     links: Sequence[Link], v: ca.SX, a: ca.SX, gravity: ca.SX, external: Sequence[Pair | None] | None = None
 ) -> tuple[ca.SX, list[Pair]]:
     """Inverse dynamics: τ = M a + h − Jᵀ F, and the whole force that every joint passes to its link."""
-    moving = velocities(links, v)
+    return passed_inwards(links, inertia_forces(links, v, a, gravity, velocities(links, v)), v.numel(), external)
+
+
+def inertia_forces(links: Sequence[Link], v: ca.SX, a: ca.SX, gravity: ca.SX, moving: Sequence[Pair]) -> list[Pair]:
+    """What every link by itself needs to move as it does, less its weight; `moving` are its velocities."""
     rising = accelerations(links, v, a, moving, -gravity)
-    passed: list[Pair] = []
-    for k, link in enumerate(links):
-        moment, push = _inertia_force(link.mass, link.centre, link.inertia, *moving[k], *rising[k])
-        force = (moment, push)
-        pushed = None if external is None else external[k]
-        passed.append(force if pushed is None else (force[0] - pushed[0], force[1] - pushed[1]))
-    return _collected(links, passed, v.numel()), passed
+    found: list[Pair] = []
+    for link, motion, rise in zip(links, moving, rising):
+        moment, push = _inertia_force(link.mass, link.centre, link.inertia, *motion, *rise)
+        found.append((moment, push))
+    return found
+
+
+def passed_inwards(
+    links: Sequence[Link], needed: Sequence[Pair], count: int, external: Sequence[Pair | None] | None = None
+) -> tuple[ca.SX, list[Pair]]:
+    """The forces of the joints for what the links need, less what acts on these; and what every joint passes on."""
+    passed = list(needed)
+    for k, pushed in enumerate(external or ()):
+        if pushed is not None:
+            passed[k] = (passed[k][0] - pushed[0], passed[k][1] - pushed[1])
+    return _collected(links, passed, count), passed
 
 
 def pulled_back(links: Sequence[Link], external: Sequence[Pair | None], count: int) -> ca.SX:

@@ -53,6 +53,8 @@ class Tree(NamedTuple):
 
 def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     """Whether joints of trees lead from one body to another already; "" is the ground."""
+    if a != b and not any(b in joint.bodies for joint in written.tree.values()):
+        return False
     neighbours: dict[str, list[str]] = {}
     for joint in written.tree.values():
         one, two = joint.bodies
