@@ -171,3 +171,17 @@ def test_bdf_of_one_step_is_implicit_euler_and_runs_what_it_runs():
     assert one.success
     assert np.array_equal(one["cable"], other["cable"])
     assert np.array_equal(one.time, other.time)
+
+
+@pytest.mark.parametrize("method", [dd.bdf(3), dd.adams_moulton(3)], ids=lambda method: method.name)
+def test_states_of_any_unit_take_the_same_steps(method):
+    """An oscillator with an algebraic equation of third degree, in metres and in ångströms."""
+    ends = []
+    for size in (1.0, 1e-10):
+        m = dd.Model("spring")
+        x, v = m.state("x", start=size, nominal=size), m.state("v", start=0.0, nominal=size)
+        z = m.algebraic("z", start=size, nominal=size)
+        m.equation([m.der(x), m.der(v)], [v, -5 * z])
+        m.equation(z + 0.3 * z**3 / size**2, x)
+        ends.append(float(dd.simulate(m, 3.0, method=method, step=0.05)["x"][-1]) / size)
+    assert ends[1] == pytest.approx(ends[0], rel=1e-12)

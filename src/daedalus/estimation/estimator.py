@@ -282,9 +282,10 @@ def smoothed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The last state and its covariance, from all of the horizon; before: the inputs up to its first moment."""
     points, covariance = [node.foreseen for node in nodes], nodes[-1].covariance
+    usual = model.system.nominal["x"]
     for _ in range(ROUNDS):
         found, covariance = _round(model, nodes, points, before, density, noise)
-        moved = max(float(np.max(np.abs(a - b) / (1.0 + np.abs(b)))) for a, b in zip(found, points))
+        moved = max(float(np.max(np.abs(a - b) / (usual + np.abs(b)))) for a, b in zip(found, points))
         points = found
         if moved < SETTLED:
             break

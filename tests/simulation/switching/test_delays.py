@@ -386,3 +386,13 @@ def test_a_history_that_depends_on_itself_is_found_in_any_unit(size):
     m.equation(m.der(x), -x)
     m.equation(y, x + 0.5 * z)
     assert float(dd.simulate(m, 0.5)["y"][0]) == pytest.approx(2 * size, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-14])
+def test_a_history_by_a_formula_is_followed_in_any_unit(size):
+    """x' = size · sin(3 (t - 1)) up to t = 1, over which the formula holds."""
+    m = dd.Model("remembered")
+    x = m.state("x", start=0.0, nominal=size)
+    m.equation(m.der(x), m.delay(x, 1.0, history=lambda t: size * ca.sin(3 * t)))
+    end = float(dd.simulate(m, 1.0, rtol=1e-9)["x"][-1])
+    assert end / size == pytest.approx((np.cos(3.0) - 1) / 3, rel=1e-9)

@@ -422,7 +422,7 @@ class FmuInstance:
         """One communication step with inputs held: where it ended, and whether the FMU asks for the end."""
         self._set_inputs_first(inputs)
         end, now = t + h, t
-        while end - now > 1e-12 * (1 + abs(end)):
+        while end - now > 1e-9 * h:
             reached, stop = self._do_step(now, end - now)
             if stop:
                 return [reached, 1.0]

@@ -156,7 +156,7 @@ def _rates(
     target = np.array(wanted)
     v, *_ = np.linalg.lstsq(slopes, target, rcond=SINGULAR)
     missing = float(np.linalg.norm(slopes @ v - target))
-    if missing > MET * (1 + np.abs(target).max(initial=0.0)):
+    if missing > MET * np.abs(target).max(initial=0.0):
         raise InputError(
             "The joints do not allow the given velocities of the bodies.",
             f"the nearest velocities are {missing:.3g} away from {listed(list(given), 6)}",

@@ -152,16 +152,18 @@ def _fitted(
     def at(times: np.ndarray) -> np.ndarray:
         return np.array(function(ca.DM(times).T, ca.repmat(ca.DM(p), 1, len(times))).full().T)
 
+    sizes = np.zeros(len(values))  # of each signal, as far as it was seen
     waiting = [span]
     pieces: list[tuple[float, float, np.ndarray]] = []
     while waiting:
         begin, end = waiting.pop()
         samples = at(begin + nodes * (end - begin))
         wanted = at(begin + between * (end - begin))
-        off = np.abs(weights @ samples - wanted).max(initial=0.0)
+        sizes = np.maximum(sizes, np.abs(np.concatenate([samples, wanted])).max(axis=0))
+        off = (np.abs(weights @ samples - wanted) / np.where(sizes > 0, sizes, 1.0)).max(initial=0.0)
         if not np.isfinite(off):
             raise SolverError(f"The history of a delayed signal is not finite between t = {begin:g} and {end:g}.")
-        if off <= FITS * (1 + np.abs(wanted).max(initial=0.0)) or len(pieces) + len(waiting) > MOST_PIECES:
+        if off <= FITS or len(pieces) + len(waiting) > MOST_PIECES:
             pieces.append((begin, end, samples))
         else:
             middle = 0.5 * (begin + end)

@@ -103,6 +103,7 @@ class ImplicitStepper:
         self, t: float, u: np.ndarray, known: np.ndarray, gamma: float, slope: np.ndarray, z: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         n, residual, sizes = len(known), self.plant.functions[0].core, [np.inf]
+        usual = self.plant.system.nominal
 
         def correction(row: np.ndarray) -> np.ndarray | None:
             slope, z = row[:n], row[n:]
@@ -115,7 +116,7 @@ class ImplicitStepper:
                 self._factor = self._factored(t, slope, x, z, u, gamma)
             step = self._factor(defect)
             # In the size of x: slopes of fast parts are large.
-            sizes.append(max(_ratio(gamma * step[:n], x), _ratio(step[n:], z)))
+            sizes.append(max(_ratio(gamma * step[:n], x, usual["x"]), _ratio(step[n:], z, usual["z"])))
             return -step if np.isfinite(sizes[-1]) else None
 
         def length(step: np.ndarray, row: np.ndarray) -> float:
@@ -145,5 +146,5 @@ class ImplicitStepper:
             raise NotSolved from None
 
 
-def _ratio(step: np.ndarray, value: np.ndarray) -> float:
-    return float(np.max(np.abs(step) / (1.0 + np.abs(value)), initial=0.0))
+def _ratio(step: np.ndarray, value: np.ndarray, usual: np.ndarray) -> float:
+    return float(np.max(np.abs(step) / (usual + np.abs(value)), initial=0.0))
