@@ -24,16 +24,17 @@ from daedalus.optimisation.program.program import Program, assembled
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.consistent_states import reference_ends
 from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
 from daedalus.optimisation.search.other_starts import local_optimum
 from daedalus.optimisation.search.patience import searched
-from daedalus.optimisation.solve import reference_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.optimisation.transcription.kinks_of_rates import rates_are_kept, signs_of_rates
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
@@ -80,13 +81,22 @@ class Phases:
             step_method, steps, dict(options or {}),
         )  # fmt: skip
         described = [problem._description for problem in self.problems]
-        meshes = [mesh_of(mesh_shares(description), points, degree) for description in described]
+        relaxed = [signs_of_rates(own, goes_on=own is not described[-1]) for own in described]
+        if any(relaxed) and method == "collocation":
+            tried = self._planned([replace(own, relaxed=signs) for own, signs in zip(described, relaxed)], settings)
+            if tried.success and all(rates_are_kept(part) for part in tried.phases):
+                return tried
+        return self._planned(described, settings)
+
+    def _planned(self, described: list[Description], settings: SolveSettings) -> PhasedPlan:
+        """What a search finds, on meshes that are refined where that is asked for."""
+        meshes = [mesh_of(mesh_shares(own), settings.points, settings.degree) for own in described]
 
         def finer(meshes: list[Mesh], before: PhasedPlan, left: SolveSettings) -> PhasedPlan:
             nearer = [replace(own, trajectory=plan) for own, plan in zip(described, before.phases)]
             return self._search(nearer, meshes, left)
 
-        if mesh_tolerance is not None:
+        if settings.mesh_tolerance is not None:
             return on_finer_meshes(lambda: self._search(described, meshes, settings), finer, settings)
         plan = self._search(described, meshes, settings)
         if plan.outcome.success:

@@ -12,7 +12,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.algebra.rank_decision import SAME_FORMULA
-from daedalus.errors import DaedalusError, InconsistentStartError, SolverError
+from daedalus.errors import DaedalusError, SolverError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import Model
 from daedalus.model.system.system import System
@@ -31,7 +31,7 @@ from daedalus.optimisation.program.solvers import optimality_error, solve_with_f
 from daedalus.optimisation.program.stage_structure import stage_structure
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.result.plan_checked import FAR
-from daedalus.optimisation.search.consistent_states import consistent_states
+from daedalus.optimisation.search.consistent_states import reference_ends
 from daedalus.optimisation.search.convexity import is_convex
 from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.hidden_inputs import in_the_middle
@@ -56,10 +56,11 @@ from daedalus.optimisation.search.plans_elsewhere import (
 )
 from daedalus.optimisation.search.strong_optimum import lower_hamiltonian, moved_jumps
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
-from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
+from daedalus.optimisation.transcription.boundary.reference_ends import fixed_states
 from daedalus.optimisation.transcription.chain_positions import chain_positions
 from daedalus.optimisation.transcription.collocated import Transcription
-from daedalus.optimisation.transcription.invariants import KeptQuantities, kept_quantities
+from daedalus.optimisation.transcription.invariants import kept_quantities
+from daedalus.optimisation.transcription.kinks_of_rates import rates_are_kept, signs_of_rates
 from daedalus.optimisation.transcription.known_jumps import mesh_shares
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
@@ -87,6 +88,8 @@ class Solving:
     def __init__(
         self, model: Model | System, description: Description, settings: SolveSettings, mesh: Mesh | None = None
     ) -> None:
+        if description.relaxed is None and settings.method == "collocation":
+            description = replace(description, relaxed=signs_of_rates(description))
         self.model, self.description = model, description
         self.settings, self.stage = settings, stage_for(description, settings)
         self.kept = kept_quantities(description)
@@ -127,7 +130,7 @@ class Solving:
         open_ends = bool(self.kept.held.numel() + self.kept.conserved.numel()) and 0 < ends < states
         if set(before) != set(after) or len(after) != states or others or open_ends:
             return None
-        found = copy(self)
+        found, description = copy(self), replace(description, relaxed=self.description.relaxed)
         found.description, found.ends = description, reference_ends(description, self.kept)
         old, new = (self.kept.values(at.start, self.kept.conserved) for at in (self.ends, found.ends))
         if ends and not np.allclose(old, new, rtol=SAME_FORMULA, atol=0.0):
@@ -157,12 +160,14 @@ class Solving:
 
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
-        plan = self._planned(settings)
-        if plan.success or not (self.description.loose and gives_integrals_values(self.description)):
+        plan, described = self._planned(settings), self.description
+        more = described.relaxed or (described.loose and gives_integrals_values(described))
+        if not more or (plan.success and rates_are_kept(plan)):
             return plan
-        # More than was used stood in the place of an integral: once more with the integral itself.
-        exact = Solving(self.model, replace(self.description, loose=False), settings, self.mesh)._planned(settings)
-        return exact if exact.success else plan
+        # More than was used stood in the place of an integral or of |T|: once more as it was written.
+        written = replace(described, loose=False, relaxed=())
+        exact = Solving(self.model, written, settings, self.mesh)._planned(settings)
+        return exact if exact.success or not rates_are_kept(plan) else plan
 
     def _in_sizes_found(self, settings: SolveSettings) -> Plan:
         """What a search finds; where it comes to no end and its numbers are large, what one in their sizes finds.
@@ -205,7 +210,8 @@ class Solving:
             if not self.description.open_mesh or settings.mesh_tolerance is not None:
                 return on_finer_meshes(first, finer, settings)
             found = first()
-            return on_an_open_mesh(found, finer, settings) if found.outcome.success else found
+            follows = found.outcome.success and rates_are_kept(found)
+            return on_an_open_mesh(found, finer, settings) if follows else found
 
         plan = resolved(lambda: self._in_sizes_found(settings))
         if (other := self.other_way) is not None and not plan.success:
@@ -481,20 +487,3 @@ def _solving_again(
     found = Solving(model, unpacked_description(model, description), settings, mesh)
     found.last = last
     return found
-
-
-def reference_ends(description: Description, kept: KeptQuantities, guess: ReferenceEnds | None = None) -> ReferenceEnds:
-    """Consistent states at both ends; guess: of what is not given there."""
-    starts, ends = fixed_states(description.starts), fixed_states(description.ends)
-    near = first_guess(description) if guess is None else guess.start
-    begin = consistent_states(description, kept, starts, near, "start")
-    near = begin if guess is None else guess.end
-    try:
-        return ReferenceEnds(begin, consistent_states(kept.at_end.description, kept, ends, near, "end"))
-    except InconsistentStartError:
-        if not kept.end_moves:
-            raise
-    # Where the constraints are at the end is not known before the search.
-    end = near.copy()
-    end[list(ends)] = list(ends.values())
-    return ReferenceEnds(begin, end)

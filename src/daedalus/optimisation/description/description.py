@@ -87,6 +87,8 @@ class Description:
     open_mesh: bool = False  # nobody said how many intervals there are: they may become more
     single: frozenset[int] = frozenset()  # free parameters that are one variable, however stages are made
     loose: bool = True  # what stands in the place of an integral of |u| that has a given value may be larger than it
+    # Signs of states in whose rates something may stand for |T| that is larger; None: nobody has looked for such.
+    relaxed: tuple[float, ...] | None = None
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -12,6 +12,7 @@ from daedalus.initialisation.wording import number, values_in_words
 from daedalus.model.expressions import elements
 from daedalus.optimisation.description.description import Description
 from daedalus.optimisation.transcription.along_rows import AlongRows
+from daedalus.optimisation.transcription.boundary.reference_ends import ReferenceEnds, first_guess, fixed_states
 from daedalus.optimisation.transcription.invariants import KeptQuantities
 
 # What may be left of the constraints, and how far beside a guess others are tried, in sizes of the states.
@@ -108,3 +109,20 @@ def _off(
 
 def _depends(description: Description, expression: ca.SX, k: int) -> bool:
     return bool(ca.depends_on(expression, elements(description.system.symbol("x"))[k]))
+
+
+def reference_ends(description: Description, kept: KeptQuantities, guess: ReferenceEnds | None = None) -> ReferenceEnds:
+    """Consistent states at both ends; guess: of what is not given there."""
+    starts, ends = fixed_states(description.starts), fixed_states(description.ends)
+    near = first_guess(description) if guess is None else guess.start
+    begin = consistent_states(description, kept, starts, near, "start")
+    near = begin if guess is None else guess.end
+    try:
+        return ReferenceEnds(begin, consistent_states(kept.at_end.description, kept, ends, near, "end"))
+    except InconsistentStartError:
+        if not kept.end_moves:
+            raise
+    # Where the constraints are at the end is not known before the search.
+    end = near.copy()
+    end[list(ends)] = list(ends.values())
+    return ReferenceEnds(begin, end)

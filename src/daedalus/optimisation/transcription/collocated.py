@@ -22,7 +22,8 @@ from daedalus.optimisation.transcription.boundary.ends import add_ends
 from daedalus.optimisation.transcription.boundary.independent_ends import IndependentEnd
 from daedalus.optimisation.transcription.conditions_at_points import conditions_at_points
 from daedalus.optimisation.transcription.cost_along_the_way import cost_along_the_way
-from daedalus.optimisation.transcription.node_conditions import add_node_conditions, without_kinks
+from daedalus.optimisation.transcription.kink_variables import without_kinks
+from daedalus.optimisation.transcription.node_conditions import add_node_conditions
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft, add_carried
 from daedalus.optimisation.transcription.problem_stage import ProblemStage, stage_of
 from daedalus.optimisation.transcription.program_layout import ProgramLayout
@@ -72,12 +73,13 @@ def _add_dynamics(made: ProblemDraft) -> None:
     running = stage.expression(description.running)
     # Integrals, conditions and the running cost that want to be small are written without kinks.
     integrals, rates = signs_of_integrals(description), elements(stage.rates)
-    grown = len(rates) - len(integrals)
-    parts = [*rates[grown:], *elements(expression), running]
-    wanted = [*integrals, *signs, 0.0 if running.is_zero() else 1.0]
-    smooth, bounds, sides = without_kinks(made, parts, wanted, mesh.point_shares)
-    moved = concatenate([*rates[:grown], *smooth.parts[: len(integrals)]])
-    expression = concatenate(smooth.parts[len(integrals) : -1])
+    # Rates of the model are, where that is tried.
+    relaxed = description.relaxed or ()
+    pressed = [*relaxed, *[0.0] * (len(rates) - len(relaxed) - len(integrals)), *integrals]
+    parts, wanted = [*rates, *elements(expression), running], [*pressed, *signs, 0.0 if running.is_zero() else 1.0]
+    bindings = made.point_bindings()
+    smooth, bounds, sides = without_kinks(made, parts, wanted, mesh.point_shares, bindings, len(relaxed))
+    moved, expression = concatenate(smooth.parts[: len(rates)]), concatenate(smooth.parts[len(rates) : -1])
     results = [stage.length * moved / stage.states.nominal, stage.equations, expression, smooth.sides]
     rows = [defects, equations, conditions, sides]
     widths = mesh.widths[mesh.point_interval][:, None]
@@ -86,7 +88,7 @@ def _add_dynamics(made: ProblemDraft) -> None:
         results.append(stage.length * smooth.parts[-1])
         rows.append(np.full((count, 1), OBJECTIVE))
         weights.append(mesh.point_weights[:, None])
-    bindings = [*made.point_bindings(), (smooth.bounds, bounds)]
+    bindings.append((smooth.bounds, bounds))
     draft.add_block(ca.vertcat(*results), bindings, np.concatenate(rows, axis=1), np.concatenate(weights, axis=1))
     # The slopes of the polynomials are linear in the states.
     for scheme, own, points in mesh.by_degree():

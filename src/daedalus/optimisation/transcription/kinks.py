@@ -22,25 +22,34 @@ from daedalus.model.expressions import BENDS, elements, symbol_key
 KINKS = (*BENDS, ca.OP_SQRT)
 # A cost with more operations is taken as it is.
 MOST_OPERATIONS = 20_000
+# The least that bounds are: zero or any number, and where squares are divided by it, a small share of their size.
+LEAST = {ca.OP_FMAX: -np.inf, ca.OP_FMIN: -np.inf}
+DIVIDES = 1e-5
 
 
 @dataclass(frozen=True)
 class SmoothCost:
     """A cost of the symbols of a problem and of `bounds`, each of which is at least as large as its `sides`.
 
-    bounds: (k, 1); sides: (m, 1), each minus its bound, so that it may not be positive. lower: of the bounds.
+    bounds: (k, 1); sides: (m, 1), each minus its bound, so that it may not be positive. lower: of the bounds, positive
+    ones as a share of their size. kinks: what stood where the bounds are, (k, 1).
     """
 
     cost: ca.SX
     bounds: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     sides: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     lower: tuple[float, ...] = ()
+    kinks: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
-def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray, within: ca.SX | None = None) -> SmoothCost:
+def smooth_cost(
+    cost: ca.SX, constants: ca.SX, values: np.ndarray, within: ca.SX | None = None, divided: bool = False
+) -> SmoothCost:
     """A cost without the kinks that it grows with; `constants`: symbols that a search does not move, with values.
 
     within: where given, only kinks of these symbols and of parameters of the problem are replaced.
+    divided: lengths are bounded by s >= (x² + y²) / s. Where they are zero s² >= x² + y² has no slope, and the
+        multiplier of a rate grows without end (H. Benson, R. Vanderbei, Mathematical Programming 95, 2003).
 
     Example
     -------
@@ -54,12 +63,11 @@ def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray, within: ca.SX
     plain = SmoothCost(cost)
     symbols = ca.symvar(cost)
     written = ca.Function("cost", symbols, [cost])
-    count = written.n_instructions()
-    if count > MOST_OPERATIONS or not any(written.instruction_id(k) in KINKS for k in range(count)):
+    if written.n_instructions() > MOST_OPERATIONS or not has_kinks(cost):
         return plain
     kept: set[int] = set()
     while True:
-        found, order = _rewritten(written, symbols, kept)
+        found, order = _rewritten(written, symbols, kept, divided)
         wrong = [
             place
             for j, place in enumerate(order)
@@ -70,10 +78,18 @@ def smooth_cost(cost: ca.SX, constants: ca.SX, values: np.ndarray, within: ca.SX
         kept |= set(wrong)
 
 
-def _rewritten(written: ca.Function, symbols: list[ca.SX], kept: set[int]) -> tuple[SmoothCost, list[int]]:
+def has_kinks(expression: ca.SX) -> bool:
+    """Whether an expression contains an operation that may have a kink."""
+    written = ca.Function("written", ca.symvar(expression), [expression])
+    return any(written.instruction_id(k) in KINKS for k in range(written.n_instructions()))
+
+
+def _rewritten(
+    written: ca.Function, symbols: list[ca.SX], kept: set[int], divided: bool
+) -> tuple[SmoothCost, list[int]]:
     """The cost with a bound in the place of each kink but those that are kept; where these kinks were."""
     work: list[ca.SX] = [ca.SX(0)] * written.sz_w()
-    bounds, sides, lower, order = [ca.SX(0, 1)], [ca.SX(0, 1)], list[float](), list[int]()
+    bounds, sides, kinks, lower, order = [ca.SX(0, 1)], [ca.SX(0, 1)], [ca.SX(0, 1)], list[float](), list[int]()
     cost = ca.SX(0)
     for k in range(written.n_instructions()):
         operation, into, of = written.instruction_id(k), written.instruction_output(k), written.instruction_input(k)
@@ -85,20 +101,23 @@ def _rewritten(written: ca.Function, symbols: list[ca.SX], kept: set[int]) -> tu
             cost = work[of[0]]
         elif k not in kept and _is_kink(operation, work[of[0]]):
             a, bound = work[of[0]], ca.SX.sym(f"bound_{k}")
-            sign = -1.0 if operation == ca.OP_FMIN else 1.0
+            sign, kink = -1.0 if operation == ca.OP_FMIN else 1.0, ca.SX.unary(operation, a) if len(of) == 1 else None
+            kinks.append(sign * (ca.SX.binary(operation, a, work[of[1]]) if kink is None else kink))
             if operation == ca.OP_SQRT:
-                sides.append(a - bound**2)
+                sides.append(a / bound - bound if divided else a - bound**2)
             else:
                 sides += [sign * a - bound, sign * (-a if operation == ca.OP_FABS else work[of[1]]) - bound]
             bounds.append(bound)
             order.append(k)
-            lower.append(-np.inf if operation in (ca.OP_FMAX, ca.OP_FMIN) else 0.0)
+            lower.append(DIVIDES if divided and operation == ca.OP_SQRT else LEAST.get(operation, 0.0))
             work[into[0]] = sign * bound
         elif len(of) == 1:
             work[into[0]] = ca.SX.unary(operation, work[of[0]])
         else:
             work[into[0]] = ca.SX.binary(operation, work[of[0]], work[of[1]])
-    return SmoothCost(cost, ca.vertcat(*bounds), ca.vertcat(*sides), tuple(lower)), order
+    # A kink within another holds the bound of that one, which stands for it.
+    within = ca.substitute(kinks, bounds[1:], kinks[1:]) if order else kinks
+    return SmoothCost(cost, ca.vertcat(*bounds), ca.vertcat(*sides), tuple(lower), ca.vertcat(*within)), order
 
 
 def _is_kink(operation: int, a: ca.SX) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import casadi as ca
 import numpy as np
 
@@ -12,8 +10,9 @@ from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.description.conditions import Condition, depends_only_on
 from daedalus.optimisation.program.draft import OBJECTIVE, Binding
 from daedalus.optimisation.transcription.conditions_at_points import condition_rows, equates_held_inputs
+from daedalus.optimisation.transcription.kink_variables import without_kinks
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
-from daedalus.optimisation.transcription.smooth_parts import SmoothParts, signs_of, smooth_parts
+from daedalus.optimisation.transcription.smooth_parts import signs_of
 
 # How far states may differ across what is kept, as a share of their size.
 DRIFT = 1e-3
@@ -66,9 +65,10 @@ def _at_nodes(made: ProblemDraft, condition: Condition, expression: ca.SX, nodes
     weights = np.ones(len(nodes)) if condition.at in ("start", "end") else np.full(len(nodes), 1.0 / len(nodes))
     rows = condition_rows(made, condition, shares, weights)
     signs = signs_of(condition.lower, condition.upper)
-    smooth, bounds, sides = without_kinks(made, elements(expression), signs, shares)
-    bindings = [*node_bindings(made, expression, nodes), (smooth.bounds, bounds)]
-    made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), bindings, np.concatenate([rows, sides], axis=1))
+    bindings = node_bindings(made, expression, nodes)
+    smooth, bounds, sides = without_kinks(made, elements(expression), signs, shares, bindings)
+    rows = np.concatenate([rows, sides], axis=1)
+    made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), [*bindings, (smooth.bounds, bounds)], rows)
 
 
 def node_bindings(made: ProblemDraft, expression: ca.SX, nodes: list[int]) -> list[Binding]:
@@ -92,19 +92,10 @@ def _add_final_cost(made: ProblemDraft) -> None:
     if not final.is_zero():
         # Solvers of shooting take the stages as they are.
         signs = [1.0 if made.layout.mesh.firsts[-1] else 0.0]
-        smooth, bounds, sides = without_kinks(made, [final], signs, np.ones(1))
+        bindings = node_bindings(made, final, [made.layout.intervals])
+        smooth, bounds, sides = without_kinks(made, [final], signs, np.ones(1), bindings)
         rows = np.concatenate([np.full((1, 1), OBJECTIVE), sides], axis=1)
-        bindings = [*node_bindings(made, final, [made.layout.intervals]), (smooth.bounds, bounds)]
-        made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), bindings, rows)
-
-
-def without_kinks(
-    made: ProblemDraft, parts: Sequence[ca.SX], signs: Sequence[float], shares: np.ndarray
-) -> tuple[SmoothParts, np.ndarray, np.ndarray]:
-    """Expressions at some shares, with the variables in the place of their kinks and the rows of what bounds them."""
-    smooth = smooth_parts(made.description, made.stage.share, shares, parts, signs)
-    bounds = made.draft.add_variables((len(shares), smooth.bounds.numel()), lower=np.array(smooth.lower))
-    return smooth, bounds, made.draft.add_rows((len(shares), smooth.sides.numel()), lower=-np.inf)
+        made.draft.add_block(ca.vertcat(*smooth.parts, smooth.sides), [*bindings, (smooth.bounds, bounds)], rows)
 
 
 def _add_held_rates(made: ProblemDraft) -> None:

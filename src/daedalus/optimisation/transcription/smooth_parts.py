@@ -25,32 +25,34 @@ class SmoothParts:
     bounds: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     sides: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     lower: tuple[float, ...] = ()
+    kinks: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 def smooth_parts(
     description: Description, share: ca.SX, shares: np.ndarray | None, parts: Sequence[ca.SX], signs: Sequence[float],
-    within: ca.SX | None = None,
+    within: ca.SX | None = None, divided: int = 0,
 ) -> SmoothParts:  # fmt: skip
     """Expressions without kinks where they want to be small (sign 1) or large (-1); with sign 0 they stay as they are.
 
     share: the symbol of the share of the duration, shares: those at which the expressions count.
+    divided: in so many first parts, lengths are bounded by a quotient.
     """
     if all(sign == 0 for sign in signs):
         return SmoothParts(list(parts))
-    constants, values = _constants(description, share, np.linspace(0.0, 1.0, SHARES) if shares is None else shares)
+    constants, values = constants_of(description, share, np.linspace(0.0, 1.0, SHARES) if shares is None else shares)
     found = [
-        smooth_cost(sign * part, constants, values, within) if sign else SmoothCost(part)
-        for part, sign in zip(parts, signs)
+        smooth_cost(sign * part, constants, values, within, k < divided) if sign else SmoothCost(part)
+        for k, (part, sign) in enumerate(zip(parts, signs))
     ]
     kept = [
         (sign * own.cost if own.bounds.numel() else part) if sign else part
         for part, own, sign in zip(parts, found, signs)
     ]
-    bounds, sides = (concatenate(getattr(own, name) for own in found) for name in ("bounds", "sides"))
-    return SmoothParts(kept, bounds, sides, tuple(value for own in found for value in own.lower))
+    bounds, sides, kinks = (concatenate(getattr(own, name) for own in found) for name in ("bounds", "sides", "kinks"))
+    return SmoothParts(kept, bounds, sides, tuple(value for own in found for value in own.lower), kinks)
 
 
-def _constants(description: Description, share: ca.SX, shares: np.ndarray) -> tuple[ca.SX, np.ndarray]:
+def constants_of(description: Description, share: ca.SX, shares: np.ndarray) -> tuple[ca.SX, np.ndarray]:
     """Symbols that a search does not move, and their values at some shares, (shares, symbols)."""
     symbols = elements(description.system.symbol("p"))
     fixed = [k for k in range(len(symbols)) if k not in description.free]
@@ -91,7 +93,7 @@ def signs_of_integrals(description: Description) -> list[float]:
     for stand_in in description.integrals:
         for symbol in elements(stand_in.symbol):
             pressed = [
-                1.0 if is_fixed else _slope_sign(description, part, symbol) * sign
+                1.0 if is_fixed else slope_sign(description, part, symbol) * sign
                 for part, sign, is_fixed in uses
                 if ca.depends_on(part, symbol)
             ]
@@ -102,7 +104,7 @@ def signs_of_integrals(description: Description) -> list[float]:
     return found if description.integrated.is_zero() else [*found[:-1], 1.0]
 
 
-def _slope_sign(description: Description, part: ca.SX, symbol: ca.SX) -> float:
+def slope_sign(description: Description, part: ca.SX, symbol: ca.SX) -> float:
     """Whether an expression grows with a symbol (1) or falls with it (-1), whatever a search does; 0: not known."""
     slope = ca.jacobian(part, symbol)
     p, length, duration = description.system.symbol("p"), description.length, description.duration
