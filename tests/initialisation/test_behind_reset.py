@@ -113,3 +113,17 @@ def test_an_impulse_is_differentiated(by):
     wanted = (end(0.4 + 1e-5) - end(0.4 - 1e-5)) / 2e-5
     assert np.ravel(sens.d("q", "k")) == pytest.approx(wanted, abs=1e-6)
     assert sens.verify().passed
+
+
+@pytest.mark.parametrize("length", [1.0, 1e-7])
+def test_a_reset_off_a_constraint_is_noticed_in_any_unit(length):
+    """x of a pendulum is made a tenth shorter: its rod of 100 nm is as long as one of a metre."""
+    m = dd.Model("short rod")
+    (x, y), (v, w) = (([m.state(n, start=s, nominal=length) for n, s in own]) for own in (
+        [("x", length), ("y", 0.0)], [("v", 0.0), ("w", 0.0)]))  # fmt: skip
+    force = m.algebraic("force")
+    m.equation([m.der(x), m.der(y)], [v, w])
+    m.equation([m.der(v), m.der(w)], [-force * x, -force * y - 9.81 * length])
+    m.equation(x**2 + y**2, length**2)
+    m.event("hit", x - 0.3 * length, direction=-1, reset={"x": 0.9 * x})
+    assert "leaves a choice" in dd.simulate(m, 2.0, on_stop="return").stop_reason

@@ -70,7 +70,12 @@ def test_what_is_not_convex_is_told_and_what_is_convex_is_not():
     m = dd.Model("cart")
     x, v, u = m.state("x", start=0.0), m.state("v", start=0.0), m.input("u")
     m.equation([m.der(x), m.der(v)], [v, u])
-    for cost, convex in ((u**2 + x * v + x**2 + v**2, True), (u**4 + ca.fabs(x), True), (u**2 - x**2, False)):
+    for cost, convex in (
+        (u**2 + x * v + x**2 + v**2, True),
+        (u**4 + ca.fabs(x), True),
+        (u**2 - x**2, False),
+        (1e-12 * (u**2 - x**2), False),
+    ):
         ocp = dd.OptimalControl(m, 1.0, intervals=10)
         ocp.start()
         ocp.finish({"x": 1.0})

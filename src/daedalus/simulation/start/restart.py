@@ -92,10 +92,11 @@ class Restart:
             return None
         width = len(row) + plant.system.discrete_count
         new = plant.resets.core(np.array([t]), row, u, p[0])[0].reshape(-1, width)[event, : len(row)]
-        allowed = ROUNDING * max(1.0, float(np.abs(new).max()))
+        largest = max(1.0, float(np.abs(new).max()))
         for kept in (plant.invariants, plant.watched):
-            left = kept.core(np.array([t]), new, u, p[1])[0]
-            if not np.all(np.abs(left) <= allowed):
+            left, beside = (kept.core(np.array([t]), x, u, p[1])[0] for x in (new, new + plant.system.nominal["x"]))
+            # In its own unit, which a step of the usual size tells; one that it does not change is searched for.
+            if not np.all(np.abs(left) <= ROUNDING * np.minimum(largest, np.abs(beside - left))):
                 return None
         return new
 
