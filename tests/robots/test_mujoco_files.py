@@ -69,6 +69,17 @@ def test_drives_springs_dampers_and_carried_weights_act():
     np.testing.assert_allclose(found, case["a"], rtol=1e-10, atol=1e-9)
 
 
+def test_fixed_tendons_and_their_drives_act():
+    """Springs with and without slack, dampers and three drives on sums of coordinates; numbers of MuJoCo 4.0."""
+    m = dd.read_mjcf(FILES / "tendons.xml")
+    assert m.unsupported == ["contacts of geoms", "<tendon>: <spatial> 'rope'"]
+    names, inputs = ("j1.angle", "j2.angle", "j3.displacement"), {"pull": 0.4, "grip": -0.2, "wind": 0.7}
+    start = dict(zip(names, (0.6, -0.4, 0.15))) | dict(zip((f"{n}_dot" for n in names), (0.5, -0.3, 0.2)))
+    tr = dd.simulate(m, 1e-3, start=start, inputs=inputs)
+    wanted = [-35.42908240666162, 132.73713094710186, 5.11376535409099]
+    np.testing.assert_allclose([tr[f"{name}_ddot"][0] for name in names], wanted, rtol=1e-11)
+
+
 def test_a_run_keeps_the_equalities_of_a_file():
     m = dd.read_mjcf(FILES / "equalities.xml")
     tr = dd.simulate(m, 0.2, start={"j1.angle": 0.0, "j1.angle_dot": 0.5, "r1.displacement": 0.0,
@@ -103,6 +114,16 @@ def text(inside="", before="", after="", body=BODY):
     (text("<body><freejoint/></body>"), "The free joint 'body2_joint' is not on a body of the world."),
     (text("<replicate count='-1'/>"), "A <replicate> asks for -1 copies."),
     (text(after="<actuator><motor joint='j' gear='x'/></actuator>"), "gear of motor 'motor_0' is not 1 number."),
+    (text(after="<tendon><fixed name='t'><joint joint='k' coef='1'/></fixed></tendon>"),
+     "The joint 'k' of tendon 't' is not in the file."),
+    (text(after="<tendon><fixed name='t'><joint joint='j'/></fixed></tendon>"),
+     "The joint 'j' of tendon 't' has no coef."),
+    (text(after="<tendon><fixed name='t'/></tendon>"), "Tendon 't' has no joints."),
+    (text(after="<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed><fixed name='t'/></tendon>"),
+     "Two tendons are called 't'."),
+    (text("<body><joint name='k' type='ball'/><geom size='1'/></body>",
+          after="<tendon><fixed name='t'><joint joint='k' coef='1'/></fixed></tendon>"),
+     "Tendon 't' pulls at 'k', which has no single coordinate."),
     (text(after="<equality><connect body1='b' anchor='0 0 0'/></equality>"),
      "The body 'b' of connect 'connect_0' is not in the file."),
     (text(after="<equality><joint joint1='k'/></equality>"),
@@ -121,12 +142,13 @@ def test_bad_mjcf_is_refused_in_words(bad, message):
 def test_words_without_effect_are_listed():
     m = dd.read_mjcf(text(
         "<site name='s'/><geom size='1' fluidshape='ellipsoid'/>", "<option wind='1 0 0'/><compiler alignfree='true'/>",
-        "<tendon><fixed><joint joint='j' coef='1'/></fixed></tendon><sensor><gyro site='s'/></sensor>"
+        "<tendon><spatial name='rope'><site site='s'/></spatial></tendon><sensor><gyro site='s'/></sensor>"
         "<actuator><motor joint='j' forcerange='-1 1'/></actuator>",
         "<body name='a' mocap='false'><joint name='j' actuatorgravcomp='true'/>{}</body>",
     ))  # fmt: skip
     assert m.unsupported == [
         "compiler alignfree", "option wind", "mocap of body 'a'", "fluidshape of a geom of body 'a'",
-        "contacts of geoms", "actuatorgravcomp of joint 'j'", "forcerange of motor 'motor_0'", "<tendon>: <fixed>",
+        "contacts of geoms", "actuatorgravcomp of joint 'j'", "<tendon>: <spatial> 'rope'",
+        "forcerange of motor 'motor_0'",
         "<sensor>: <gyro>",
     ]  # fmt: skip

@@ -23,6 +23,8 @@ from daedalus.model.model import Model
 from daedalus.model.names import listed
 
 Three = tuple[float, float, float]
+# Joints with a share of each: a length that is a sum of their coordinates.
+JointSum = tuple[tuple[str, float], ...]
 
 
 @dataclass
@@ -110,15 +112,25 @@ class FileCoupling:
 
 
 class FileDrive(NamedTuple):
-    """An actuator on a joint: its gear, gains and biases, and the bounds of its input."""
+    """An actuator on a joint or a tendon: its gear, gains and biases, and the bounds of its input."""
 
     name: str
-    joint: str
+    length: JointSum
     gear: float
     gain: Three
     bias: Three
     lower: float | None
     upper: float | None
+
+
+class FileTendon(NamedTuple):
+    """A sum of joint coordinates, with a spring that rests between two lengths and a damper."""
+
+    name: str
+    length: JointSum
+    stiffness: float
+    damping: float
+    rest: tuple[float, float]
 
 
 @dataclass

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.errors import InputError
 from daedalus.geometry.quaternions import rotation_from_quaternion
-from daedalus.model.names import did_you_mean
 from daedalus.robots.file_elements import Element, numbers, plain_name
 from daedalus.robots.links_and_joints import FileClosure, FileCoupling
 from daedalus.robots.mjcf_poses import Pose, composed, relative
-from daedalus.robots.mjcf_sections import TRUE, MjcfReading, list_words
+from daedalus.robots.mjcf_sections import TRUE, MjcfReading, list_words, named_part
 
 _COMMON = {"name", "class", "active", "solref", "solimp"}
 WORDS = {
@@ -44,11 +42,11 @@ def read_equalities(root: Element, reading: MjcfReading) -> None:
 def _bodies(element: Element, tag: str, name: str, reading: MjcfReading) -> None:
     kind, where = {"connect": "spherical", "weld": "fixed"}[tag], f"{tag} {name!r}"
     if element.get("site1") is not None:
-        one, two = (_found("site", element.get(f"site{k}") or "", where, reading) for k in (1, 2))
+        one, two = (named_part("site", element.get(f"site{k}") or "", where, reading) for k in (1, 2))
         reading.robot.closures.append(FileClosure(name, kind, one, two, np.zeros(3), np.zeros(3), np.eye(3)))
         return
-    one = _found("body", element.get("body1") or "", where, reading)
-    two = _found("body", element.get("body2") or "world", where, reading)
+    one = named_part("body", element.get("body1") or "", where, reading)
+    two = named_part("body", element.get("body2") or "world", where, reading)
     here, there = reading.drawn[one], reading.drawn[two]
     anchor = numbers(element, "anchor", 3, [0, 0, 0], where)
     if tag == "connect":
@@ -73,20 +71,9 @@ def _relative_pose(element: Element, here: Pose, there: Pose, where: str) -> Pos
 
 def _joint(element: Element, name: str, reading: MjcfReading) -> None:
     where = f"joint equality {name!r}"
-    own = _found("joint", element.get("joint1") or "", where, reading)
+    own = named_part("joint", element.get("joint1") or "", where, reading)
     other = element.get("joint2")
     words = len((element.get("polycoef") or "").split())
     coefficients = numbers(element, "polycoef", words, [0.0, 1.0, 0.0, 0.0, 0.0], where)
-    leads = None if other is None else _found("joint", other, where, reading)
+    leads = None if other is None else named_part("joint", other, where, reading)
     reading.robot.couplings.append(FileCoupling(name, own, leads, tuple(float(c) for c in coefficients)))
-
-
-def _found(kind: str, given: str, where: str, reading: MjcfReading) -> str:
-    known = reading.names[kind]
-    if given not in known:
-        raise InputError(
-            f"The {kind} {given!r} of {where} is not in the file." if given else f"{where} names no {kind}.",
-            because=f"it holds two of the file's {'bodies' if kind == 'body' else kind + 's'}.",
-            remedy=did_you_mean(given, known, listed=False),
-        )
-    return known[given]

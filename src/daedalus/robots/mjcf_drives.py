@@ -1,18 +1,21 @@
-"""Actuators of an MJCF file that have no state of their own: forces on joints by their inputs.
+"""Actuators of an MJCF file that have no state of their own: forces on joints and fixed tendons by their inputs.
 
-    force = gear · ((g₀ + g₁ l + g₂ l') u + b₀ + b₁ l + b₂ l'),      l = gear · q
+    force = gear · ((g₀ + g₁ l + g₂ l') u + b₀ + b₁ l + b₂ l'),      l = gear · Σ_j c_j q_j
 
 with the gains g and biases b of each kind (https://mujoco.readthedocs.io/en/stable/modeling.html#actuators).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from daedalus.model.model import Model
 from daedalus.robots.file_elements import Element, numbers, plain_name
-from daedalus.robots.links_and_joints import FileDrive, Three
+from daedalus.robots.links_and_joints import FileDrive, FileTendon, Three
 from daedalus.robots.mjcf_sections import MjcfReading, list_words
+from daedalus.robots.mjcf_tendons import length_and_rate
 
-_COMMON = {"name", "class", "joint", "jointinparent", "gear", "ctrlrange", "ctrllimited", "group", "user"}
+_COMMON = {"name", "class", "joint", "jointinparent", "tendon", "gear", "ctrlrange", "ctrllimited", "group", "user"}
 WORDS = {
     "motor": _COMMON,
     "position": {*_COMMON, "kp", "kv", "timeconst"},
@@ -22,16 +25,18 @@ WORDS = {
 }
 
 
-def read_drives(root: Element, reading: MjcfReading) -> None:
-    """All actuators on joints with one coordinate; the others are listed."""
+def read_drives(root: Element, reading: MjcfReading, tendons: Mapping[str, FileTendon]) -> None:
+    """All actuators on joints with one coordinate and on fixed tendons; the others are listed."""
     single = {joint.name for joint in reading.robot.joints if joint.kind in ("revolute", "prismatic")}
     for k, raw in enumerate(child for group in root.findall("actuator") for child in group):
         element = reading.defaults.applied(raw, "main")
         given = element.get("name") or f"{raw.tag}_{k}"
         where = f"{raw.tag} {given!r}"
         joint = reading.names["joint"].get(element.get("joint") or element.get("jointinparent") or "")
-        law = _law(element, raw.tag, where) if raw.tag in WORDS and joint in single else None
-        if law is None or joint is None:
+        tendon = tendons.get(element.get("tendon") or "")
+        pulled = ((joint, 1.0),) if joint in single else None if tendon is None else tendon.length
+        law = None if raw.tag not in WORDS or pulled is None else _law(element, raw.tag, where)
+        if law is None or pulled is None:
             reading.robot.unsupported.append(f"<{raw.tag}> {given!r}")
             continue
         list_words(element, WORDS[raw.tag], f"{{word}} of {where}", reading.robot)
@@ -43,7 +48,7 @@ def read_drives(root: Element, reading: MjcfReading) -> None:
             limited == "true" or (limited == "auto" and reading.rules.autolimits)
         ):
             low, high = (float(v) for v in numbers(element, "ctrlrange", 2, [0, 0], where))
-        reading.drives.append(FileDrive(plain_name(given, reading.taken), joint, gear, *law, low, high))
+        reading.drives.append(FileDrive(plain_name(given, reading.taken), pulled, gear, *law, low, high))
 
 
 def _law(element: Element, kind: str, where: str) -> tuple[Three, Three] | None:
@@ -85,9 +90,10 @@ def _general(element: Element, where: str) -> tuple[Three, Three] | None:
 
 
 def write_drive(model: Model, drive: FileDrive) -> None:
-    """The input of an actuator and its force on the joint."""
+    """The input of an actuator and its force on the joints."""
     command = model.input(drive.name, lower=drive.lower, upper=drive.upper)
-    q = model[model.written.mechanics.tree[drive.joint].coordinate]
-    length, rate = drive.gear * q, drive.gear * model.rate(q)
+    length, rate = (drive.gear * x for x in length_and_rate(model, drive.length))
     gain, bias = (x[0] + x[1] * length + x[2] * rate for x in (drive.gain, drive.bias))
-    model.generalised_force(q, drive.gear * (gain * command + bias))
+    for joint, share in drive.length:
+        q = model[model.written.mechanics.tree[joint].coordinate]
+        model.generalised_force(q, drive.gear * share * (gain * command + bias))

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daedalus.errors import InputError
+from daedalus.model.names import did_you_mean
 from daedalus.robots.file_elements import Element, numbers, parsed
-from daedalus.robots.links_and_joints import FileDrive, RobotDescription
+from daedalus.robots.links_and_joints import FileDrive, FileTendon, RobotDescription
 from daedalus.robots.mjcf_actuator_words import LAW_WORDS, ActuatorWords
 from daedalus.robots.mjcf_poses import AT_ORIGIN, Pose, check_order, pose_of
 
@@ -115,11 +116,24 @@ class MjcfReading:
     drawn: dict[str, Pose] = field(default_factory=lambda: {"": AT_ORIGIN})  # poses of links as the file draws them
     bodies: int = 0
     drives: list[FileDrive] = field(default_factory=list)
+    tendons: dict[str, FileTendon] = field(default_factory=dict)
     between: set[str] = field(default_factory=set)  # links that the compiler's rules for masses leave alone
 
     def pose(self, element: Element, where: str) -> Pose:
         """The pose of an element by the rules of the file."""
         return pose_of(element, where, self.rules.degrees, self.rules.order)
+
+
+def named_part(kind: str, given: str, where: str, reading: MjcfReading) -> str:
+    """The name in the model of a body, joint or site that an element names."""
+    known = reading.names[kind]
+    if given not in known:
+        raise InputError(
+            f"The {kind} {given!r} of {where} is not in the file." if given else f"{where} names no {kind}.",
+            because=f"it acts on {'bodies' if kind == 'body' else kind + 's'} of the file.",
+            remedy=did_you_mean(given, known, listed=False),
+        )
+    return known[given]
 
 
 def read_rules(root: Element, rules: MjcfRules, robot: RobotDescription) -> None:

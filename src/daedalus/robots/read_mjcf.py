@@ -1,8 +1,8 @@
 """`dd.read_mjcf(path_or_text)`: a robot of MuJoCo's format as a model in joint coordinates.
 
 The format: https://mujoco.readthedocs.io/en/stable/XMLreference.html. Bodies, frames, replicas, joints, inertias,
-defaults, includes, equalities between bodies and joints, and actuators without states are read; contacts, tendons,
-sensors and meshes are listed as unsupported.
+defaults, includes, equalities between bodies and joints, fixed tendons, and actuators without states are read;
+contacts, tendons in space, sensors and meshes are listed as unsupported.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from daedalus.robots.mjcf_drives import read_drives, write_drive
 from daedalus.robots.mjcf_poses import AT_ORIGIN, POSE_WORDS, Pose, between, composed, euler_rotation, rotation_about
 from daedalus.robots.mjcf_sections import MjcfReading, included, list_words, read_rules
 from daedalus.robots.mjcf_shapes import read_mass
+from daedalus.robots.mjcf_tendons import read_tendons, write_tendon
 
 JOINTS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 MOST_REPLICAS = 10_000
@@ -37,7 +38,8 @@ JOINT_WORDS = {
 }  # fmt: skip
 BODY_WORDS = {*POSE_WORDS, "name", "childclass", "gravcomp", "user"}
 SECTIONS = (
-    "compiler", "option", "default", "worldbody", "actuator", "equality", "size", "visual", "statistic", "custom",
+    "compiler", "option", "default", "worldbody", "actuator", "equality", "tendon", "size", "visual", "statistic",
+    "custom",
 )  # fmt: skip
 # What is read of joints with one coordinate only.
 _ONE_WAY = ("range", "frictionloss", "stiffness", "springref", "ref")
@@ -89,6 +91,8 @@ def read_mjcf(path_or_text: str | Path, stops: float | None = None) -> Model:
         if element.tag not in SECTIONS:
             reading.robot.unsupported += [f"<{element.tag}>: <{part.tag}>" for part in element] or [f"<{element.tag}>"]
     model = built(reading.robot, stops)
+    for tendon in reading.tendons.values():
+        write_tendon(model, tendon)
     for drive in reading.drives:
         write_drive(model, drive)
     return model
@@ -104,7 +108,8 @@ def _read(file: RobotFile) -> tuple[Element, MjcfReading]:
     for world in root.findall("worldbody"):
         for part in _flattened(world, "main", AT_ORIGIN, reading):
             _world_element(part, reading)
-    read_drives(root, reading)
+    reading.tendons.update(read_tendons(root, reading))
+    read_drives(root, reading, reading.tendons)
     read_equalities(root, reading)
     own = [link for link in reading.robot.links.values() if link.name not in reading.between]
     geom_mass.follow_rules(own, reading.rules.masses, reading.rules.balance)
