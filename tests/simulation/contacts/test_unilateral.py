@@ -279,3 +279,17 @@ def test_a_push_with_the_other_sign_is_told() -> None:
         "floor acts the wrong way round at t = 0; a force of 1 changes the rate of its gap by -1; "
         "try + floor in place of - floor in the equations of motion"
     )
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_bounces_of_any_length_end_at_the_same_time(size):
+    """h = 1 and e = 1/2: at rest at 3 √(2 h / g), in metres and in nanometres."""
+    m = dd.Model("ball")
+    h = m.coordinate("h", start=size, rate=0.0, nominal=size)
+    m.kinetic_energy(0.5 * m.rate(h) ** 2)
+    m.potential_energy(9.81 * size * h)
+    m.unilateral("table", h, restitution=0.5)
+    tr = dd.simulate(m, 3.0, rtol=1e-9)
+    assert tr.transitions[-1].time == pytest.approx(3 * np.sqrt(2 / 9.81), rel=1e-7)
+    assert abs(float(tr["h"][-1])) < 1e-11 * size
+    assert float(tr["table"][-1]) == pytest.approx(9.81 * size, rel=1e-9)

@@ -54,6 +54,7 @@ class ContactLaws:
     def __init__(self, system: System) -> None:
         self.system = system
         self.contacts = contacts_of(system)
+        self.usual = min(1.0, float(np.nanmax(system.nominal["x"], initial=0.0)) or 1.0)  # the largest state, at most 1
         self.is_friction = np.array([contact.is_friction for contact in self.contacts])
         self.names = [contact.name for contact in self.contacts]
         self.modes = np.array([int(system.place(f"{name}.mode").positions[0]) for name in self.names])

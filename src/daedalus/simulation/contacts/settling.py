@@ -42,7 +42,7 @@ def settled(
     modes = laws.modes_of(place)
     motion = laws.motion(place, modes)
     response = _with_signs(laws, place, motion, laws.response(place, motion.y))
-    rest = _rest(place)
+    rest = _rest(laws, place)
     waiting = np.zeros(len(modes), dtype=bool) if waiting is None else waiting
     closed = ~waiting & ~laws.is_friction & ((modes == 1) | (motion.gap <= rest) | fired.astype(bool))
     restitution, landed = np.where(laws.is_friction, 0.0, motion.level), np.zeros(len(modes), dtype=bool)
@@ -60,14 +60,14 @@ def settled(
     return Settled(place.x + _stopped(laws, after.rate, modes, response), modes, impacts)
 
 
-def _rest(place: ContactPlace) -> float:
+def _rest(laws: ContactLaws, place: ContactPlace) -> float:
     """The size below which gaps and rates are zero at a moment."""
-    return AT_REST * max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    return AT_REST * max(laws.usual, float(np.max(np.abs(place.x), initial=0.0)))
 
 
 def acting(laws: ContactLaws, place: ContactPlace) -> np.ndarray:
     """Which contacts act by themselves at a moment: they approach at a gap of zero, or stop sliding."""
-    modes, rest = laws.modes_of(place), _rest(place)
+    modes, rest = laws.modes_of(place), _rest(laws, place)
     motion = laws.motion(place, modes)
     closing = ~laws.is_friction & (modes == 0) & (motion.gap <= rest) & (motion.rate < -rest)
     return np.asarray(closing | (laws.is_friction & (modes != 0) & (np.abs(motion.rate) <= rest)))

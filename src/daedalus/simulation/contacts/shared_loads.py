@@ -30,7 +30,7 @@ def sharing_frictions(done: Trajectory, contacts: Contacts | None) -> tuple[str,
     values = np.repeat(p[None, :], len(middle), axis=0)
     values[:, len(p) - held.values.shape[1] :] = held.values[mixed]
     speeds = laws.many_rates(middle, x, done._drive.at(middle), values)
-    rest = AT_REST * np.maximum(1.0, np.abs(x).max(axis=1, initial=0.0))[:, None]
+    rest = AT_REST * np.maximum(laws.usual, np.abs(x).max(axis=1, initial=0.0))[:, None]
     still = slides[mixed] & (np.abs(speeds) <= rest)
     found = still.any(axis=0) | (sticks[mixed] & still.any(axis=1, keepdims=True)).any(axis=0)
     return tuple(laws.names[k] for k in np.flatnonzero(found))
