@@ -7,6 +7,7 @@ from differentiable_models import ball, linear, pendulum_by_position
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.differentiation.steps import adjoint
 from daedalus.differentiation.steps.adjoint import SEGMENT
 
 ALL = ("start", "inputs", "parameters")
@@ -145,3 +146,18 @@ def test_a_terminal_event_is_refused():
     m.event("ground", h, terminal=True)
     with pytest.raises(dd.SolverError, match="ended at a terminal event"):
         dd.gradient(m, 5.0, final=h, wrt="start")
+
+
+@pytest.mark.parametrize("method", ["tsit5", "radau5"])
+def test_a_gradient_looks_at_the_clock_while_it_steps(method, monkeypatch):
+    """A run of 1e7 s with time_limit=2 took 13 s of the processor: nothing looked between its first and last step."""
+    asked = []
+    monkeypatch.setattr(adjoint, "poll", asked.append)
+    m = dd.Model("oscillator")
+    x, v, k = m.state("x", start=1.0), m.state("v", start=0.0), m.parameter("k", 1.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), -k * x)
+    dd.gradient(m, 30.0, final=x, method=method)
+    # Segments grow by SEGMENT steps each.
+    steps = dd.simulate(m, 30.0, method=method).work.steps
+    assert asked.count("the steps to differentiate") >= np.sqrt(steps / SEGMENT) > 2

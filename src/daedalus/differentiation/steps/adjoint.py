@@ -16,6 +16,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.compilation import Compiled, compile_function
+from daedalus.deadline import poll
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import interval_of
 from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
@@ -84,6 +85,7 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
     tables, constants = nominal_tables(case), case.drive.constants
     taken, limit, length = 0, settings.call.get("max_steps"), SEGMENT
     while True:
+        poll("the steps to differentiate")
         call = {**settings.call, "tables": tables, "max_steps": length}
         if first_step and "step" not in call:
             call["first_step"] = first_step
@@ -121,6 +123,7 @@ def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[
     by_parameters = np.zeros(len(case.p))
     take = _implicit_steps if is_implicit(case.method) else _explicit_steps
     for segment in reversed(segments):
+        poll("derivatives back through the steps")
         if len(segment.times) < 2:
             continue
         weights, of_inputs, of_p = take(case, segment, weights)
