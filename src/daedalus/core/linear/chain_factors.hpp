@@ -1,14 +1,17 @@
-// L D U of a matrix whose unknowns stand in a row: a narrow band, pivots on its diagonal, and no lists of places.
+// L D U of a matrix whose unknowns stand in a row: a narrow band, with pivots on its diagonal.
 //
-//   a_ij <- a_ij - a_ik u_kj,  l_ik = a_ik / d_k,  u_kj = a_kj / d_k,  within `half` places of the diagonal
+//   a_ij <- a_ij - l_ik a_kj,  l_ik = a_ik / d_k,  u_kj = a_kj / d_k,  within `half` places of the diagonal
 //
-// (G. H. Golub, C. F. Van Loan, Matrix Computations, section 4.3.5). Both triangles are scaled, so that a substitution
-// waits for one multiplication with subtraction from each unknown to the next. Fields on a line, chains and ladders have
+// (G. H. Golub, C. F. Van Loan, Matrix Computations, section 4.3.5). Rows are eliminated from both ends at once and meet in
+// the middle, where `half` of them are left (H. A. van der Vorst, Parallel Computing 5, 1987): each unknown waits for the
+// one before, and two wait at a time. What a substitution reads on its way to the middle stands apart from what it reads on
+// its way back: rows longer than a cache take the time in which they are read. Fields on a line, chains and ladders have
 // such orders, however their unknowns are numbered.
 #pragma once
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "linear/column_band.hpp"
 #include "linear/minimum_degree.hpp"
@@ -135,16 +138,26 @@ class ChainFactors {
 public:
     // Places for an order, which must outlive this; false: no memory.
     [[nodiscard]] bool write(const CompactPattern& matrix, const ChainOrder& order) noexcept {
-        matrix_ = &matrix, order_ = &order, n_ = matrix.n, half_ = order.half(), width_ = 2 * half_ + 1;
-        // Rows before the first and behind the last one are zero, and so is what was solved for there.
-        return rows_.make((n_ + 2LL * half_) * width_) && y_.make(n_ + 2LL * half_) && row_scale_.make(n_) &&
-               column_scale_.make(n_);
+        matrix_ = &matrix, order_ = &order, n_ = matrix.n, half_ = order.half();
+        middle_ = (n_ - half_) / 2;
+        const long long numbers = fill() + static_cast<long long>(half_) * width();
+        if (half_ >= n_ || numbers > std::numeric_limits<std::int32_t>::max()) return false;
+        if (!numbers_.make(numbers) || !slot_.make(matrix.nonzeros) || !row_scale_.make(n_) || !column_scale_.make(n_))
+            return false;
+        if (!order.as_written() && !y_.make(n_)) return false;
+        back_ = numbers_.data() + static_cast<long long>(n_) * half_;
+        inner_ = back_ + static_cast<long long>(n_) * (half_ + 1);
+        for (std::int32_t c = 0; c < n_; ++c)
+            for (std::int32_t p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p)
+                slot_[p] = static_cast<std::int32_t>(place_of(order.place(matrix.rows[p]), order.place(c)) - numbers_.data());
+        return true;
     }
 
-    long long fill() const noexcept { return static_cast<long long>(n_) * width_; }
+    long long fill() const noexcept { return static_cast<long long>(n_) * width(); }
     long long operations() const noexcept { return static_cast<long long>(n_) * half_ * (half_ + 1); }
 
-    // What rows and columns of the matrix are multiplied by from now on.
+    // What rows and columns of the matrix are multiplied by from now on: pivots are judged by it. Diagonal pivots are the
+    // same with any scales, so that the factors are those of the matrix itself.
     void take_scales(const double* rows, const double* columns) noexcept {
         for (std::int32_t k = 0; k < n_; ++k)
             row_scale_[k] = rows[order_->unknown(k)], column_scale_[k] = columns[order_->unknown(k)];
@@ -153,42 +166,25 @@ public:
     // Factors a matrix of these values, in the order of the pattern. A pivot that is zero, or nearly so, is only called
     // poor: chosen by value, there may be others.
     Quality factor(const Number* values) noexcept {
-        std::fill_n(rows_.data(), rows_.size(), Number(0));
-        for (std::int32_t c = 0; c < n_; ++c) {
-            const std::int32_t j = order_->place(c);
-            for (std::int32_t p = matrix_->begin[c]; p < matrix_->begin[c + 1]; ++p) {
-                const std::int32_t i = order_->place(matrix_->rows[p]);
-                row(i)[half_ + j - i] = scaled(values[p], row_scale_[i] * column_scale_[j]);
-            }
-        }
+        if (matrix_->nonzeros < fill() - half_ * (half_ + 1)) std::fill_n(numbers_.data(), numbers_.size(), Number(0));
+        for (std::int32_t p = 0; p < matrix_->nonzeros; ++p) numbers_[slot_[p]] = values[p];
         return with_half([&](auto half) { return eliminate(half); });
     }
 
     // A x = b in place.
     void solve(Number* b) noexcept {
-        with_half([&](auto half) { substitute(half, b); });
+        with_half([&](auto half) {
+            if (order_->as_written())
+                substitute(half, AsWritten{b});
+            else
+                substitute(half, InOrder{b, y_.data(), order_});
+        });
     }
 
     // A X = B in place, for some columns at once; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {
-        using Row = BandRow<Number, width>;
-        Row sum;
-        for (std::int32_t i = 0; i < n_; ++i) {
-            sum.take(band, order_->unknown(i));
-            sum.scale(row_scale_[i]);
-            for (std::int32_t d = std::min(half_, i); d > 0; --d) sum.subtract(row(i)[half_ - d], y + (i - d) * Row::size);
-            sum.store(y + i * Row::size);
-        }
-        for (std::int32_t i = n_ - 1; i >= 0; --i) {
-            sum.load(y + i * Row::size);
-            sum.multiply(row(i)[half_]);
-            for (std::int32_t d = std::min(half_, n_ - 1 - i); d > 0; --d)
-                sum.subtract(row(i)[half_ + d], y + (i + d) * Row::size);
-            sum.store(y + i * Row::size);
-            sum.scale(column_scale_[i]);
-            sum.give(band, order_->unknown(i));
-        }
+        with_half([&](auto half) { substitute(half, Columns<width>{band, y, order_}); });
     }
 
 private:
@@ -207,59 +203,211 @@ private:
         }
     }
 
-    Number* row(std::int32_t i) noexcept { return rows_.data() + (static_cast<long long>(i) + half_) * width_; }
+    // The unknowns on the way from one end to the middle: `step` to the next one.
+    struct Side {
+        std::int32_t begin, step, count;
+        std::int32_t at(std::int32_t k) const noexcept { return begin + step * k; }
+    };
+    Side from_first() const noexcept { return {0, 1, middle_}; }
+    Side from_last() const noexcept { return {n_ - 1, -1, n_ - half_ - middle_}; }
 
-    template <class Known>
-    Quality eliminate(Known) noexcept {
-        const std::int32_t half = Known::of(half_), width = 2 * half + 1;
-        PivotWatch watch;
-        Number* own = row(0);
-        for (std::int32_t i = 0; i < n_; ++i, own += width) {
-            for (std::int32_t d = half; d > 0; --d) {
-                const Number *above = own - d * width, entry = own[half - d];
-                for (std::int32_t c = 1; c <= half; ++c)
-                    own[half - d + c] = difference(own[half - d + c], product(entry, above[half + c]));
-                own[half - d] = product(entry, above[half]);
-            }
-            double largest = 0;
-            for (std::int32_t c = 1; c <= half; ++c) largest = larger(magnitude(own[half + c]), largest);
-            const double size = magnitude(own[half]);
-            if (!(size > suspicious_pivot)) return Quality::poor;
-            watch.see(size, largest, true);
-            const Number inverse = reciprocal(own[half]);
-            own[half] = inverse;
-            for (std::int32_t c = 1; c <= half; ++c) own[half + c] = product(own[half + c], inverse);
+    // Right-hand sides in the order of the chain: begin() reads one first, end() gives an answer.
+    struct AsWritten {
+        using Sum = Number;
+        Number* b;
+        DAEDALUS_INLINE Sum begin(std::int32_t i) const noexcept { return b[i]; }
+        DAEDALUS_INLINE Sum load(std::int32_t i) const noexcept { return b[i]; }
+        DAEDALUS_INLINE void store(const Sum& sum, std::int32_t i) const noexcept { b[i] = sum; }
+        DAEDALUS_INLINE void end(const Sum& sum, std::int32_t i) const noexcept { b[i] = sum; }
+        DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum = product(sum, factor); }
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
+            sum = difference(sum, product(factor, b[i]));
         }
-        return watch.quality();
+    };
+    struct InOrder {
+        using Sum = Number;
+        Number *b, *y;
+        const ChainOrder* order;
+        DAEDALUS_INLINE Sum begin(std::int32_t i) const noexcept { return b[order->unknown(i)]; }
+        DAEDALUS_INLINE Sum load(std::int32_t i) const noexcept { return y[i]; }
+        DAEDALUS_INLINE void store(const Sum& sum, std::int32_t i) const noexcept { y[i] = sum; }
+        DAEDALUS_INLINE void end(const Sum& sum, std::int32_t i) const noexcept { y[i] = b[order->unknown(i)] = sum; }
+        DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum = product(sum, factor); }
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
+            sum = difference(sum, product(factor, y[i]));
+        }
+    };
+    template <int width>
+    struct Columns {
+        using Sum = BandRow<Number, width>;
+        const ColumnBand& band;
+        double* y;
+        const ChainOrder* order;
+        DAEDALUS_INLINE double* row(std::int32_t i) const noexcept { return y + i * Sum::size; }
+        DAEDALUS_INLINE Sum begin(std::int32_t i) const noexcept {
+            Sum sum;
+            sum.take(band, order->unknown(i));
+            return sum;
+        }
+        DAEDALUS_INLINE Sum load(std::int32_t i) const noexcept {
+            Sum sum;
+            sum.load(row(i));
+            return sum;
+        }
+        DAEDALUS_INLINE void store(const Sum& sum, std::int32_t i) const noexcept { sum.store(row(i)); }
+        DAEDALUS_INLINE void end(const Sum& sum, std::int32_t i) const noexcept {
+            sum.store(row(i));
+            sum.give(band, order->unknown(i));
+        }
+        DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum.multiply(factor); }
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
+            sum.subtract(factor, row(i));
+        }
+    };
+
+    std::int32_t width() const noexcept { return 2 * half_ + 1; }
+    bool is_inner(std::int32_t i) const noexcept { return i >= middle_ && i < middle_ + half_; }
+    // Of an unknown on a side: l to those before it, the next one first; then 1/d and u to those behind it.
+    template <class Known>
+    DAEDALUS_INLINE Number* to(Known, std::int32_t i) const noexcept {
+        return numbers_begin() + static_cast<long long>(i) * Known::of(half_);
+    }
+    template <class Known>
+    DAEDALUS_INLINE Number* back(Known, std::int32_t i) const noexcept {
+        return back_ + static_cast<long long>(i) * (Known::of(half_) + 1);
+    }
+    // Of an unknown in the middle: its row, from `half` places before the diagonal on.
+    Number* inner(std::int32_t i) const noexcept { return inner_ + static_cast<long long>(i - middle_) * width(); }
+    Number* numbers_begin() const noexcept { return const_cast<Number*>(numbers_.data()); }
+
+    Number* place_of(std::int32_t i, std::int32_t j) const noexcept {
+        if (is_inner(i)) return inner(i) + half_ + j - i;
+        const std::int32_t off = i < middle_ ? j - i : i - j;
+        return off < 0 ? to(Half<-1>(), i) - off - 1 : back(Half<-1>(), i) + off;
+    }
+
+    // Calls work(side, k, i, reach) for the unknowns of both sides in turn, on the way to the middle; the first ones have
+    // fewer before them than the others.
+    template <class Known, class Work>
+    DAEDALUS_INLINE void inwards(Known, Work&& work) const noexcept {
+        const Side a = from_first(), b = from_last();
+        const std::int32_t half = Known::of(half_), both = std::min(a.count, b.count), few = std::min(half, both);
+        for (std::int32_t k = 0; k < few; ++k) work(a.step, a.at(k), k), work(b.step, b.at(k), k);
+        for (std::int32_t k = few; k < both; ++k) work(a.step, a.at(k), half), work(b.step, b.at(k), half);
+        for (std::int32_t k = both; k < b.count; ++k) work(b.step, b.at(k), std::min(k, half));
+    }
+    // The same on the way back, where all have `half` others behind them.
+    template <class Work>
+    DAEDALUS_INLINE void outwards(Work&& work) const noexcept {
+        const Side a = from_first(), b = from_last();
+        std::int32_t k = b.count - 1;
+        for (; k >= a.count; --k) work(b.step, b.at(k));
+        for (; k >= 0; --k) work(a.step, a.at(k)), work(b.step, b.at(k));
     }
 
     template <class Known>
-    void substitute(Known, Number* b) noexcept {
-        const std::int32_t half = Known::of(half_), width = 2 * half + 1;
-        Number* y = y_.data() + half;
-        const Number* own = row(0);
-        const bool as_written = order_->as_written();
-        if (!as_written)
-            for (std::int32_t i = 0; i < n_; ++i) y[i] = b[order_->unknown(i)];
-        for (std::int32_t i = 0; i < n_; ++i, own += width) {
-            Number sum = scaled(as_written ? b[i] : y[i], row_scale_[i]);
-            // The one that was found last comes last: nothing waits for it longer than it must.
-            for (std::int32_t d = half; d > 0; --d) sum = difference(sum, product(own[half - d], y[i - d]));
-            y[i] = sum;
+    Quality eliminate(Known known) noexcept {
+        const std::int32_t half = Known::of(half_);
+        PivotWatch watch;
+        bool poor = false;
+        inwards(known, [&](std::int32_t step, std::int32_t i, std::int32_t reach) DAEDALUS_INLINE_HERE {
+            Number *before = to(known, i), *own = back(known, i);
+            for (std::int32_t d = reach; d > 0; --d) {
+                const Number *other = back(known, i - step * d), entry = before[d - 1];
+                for (std::int32_t c = 1; c <= half; ++c) {
+                    Number& changed = c < d ? before[d - c - 1] : own[c - d];
+                    changed = difference(changed, product(entry, other[c]));
+                }
+                before[d - 1] = product(entry, other[0]);
+            }
+            double largest = 0;
+            for (std::int32_t c = 1; c <= half; ++c)
+                largest = larger(magnitude(own[c]) * column_scale_[i + step * c], largest);
+            const double size = row_scale_[i] * (magnitude(own[0]) * column_scale_[i]);
+            poor |= !(size > suspicious_pivot);
+            watch.see(size, row_scale_[i] * largest, true);
+            own[0] = reciprocal(own[0]);
+            for (std::int32_t c = 1; c <= half; ++c) own[c] = product(own[c], own[0]);
+        });
+        for (std::int32_t i = middle_; i < middle_ + half; ++i) poor |= !eliminate_inner(i, watch);
+        return poor ? Quality::poor : watch.quality();
+    }
+
+    // A row between the two sides: what the ones of both sides change in it, then those before it.
+    bool eliminate_inner(std::int32_t i, PivotWatch& watch) noexcept {
+        constexpr Half<-1> any;
+        const std::int32_t last = middle_ + half_ - 1;
+        Number* const own = inner(i) + half_;
+        for (const Side side : {from_first(), from_last()}) {
+            for (std::int32_t d = half_; d > 0; --d) {
+                const std::int32_t k = i - side.step * d;
+                if (is_inner(k)) continue;
+                Number& entry = own[-side.step * d];
+                for (std::int32_t c = 1; c <= half_; ++c) {
+                    Number& changed = own[side.step * (c - d)];
+                    changed = difference(changed, product(entry, back(any, k)[c]));
+                }
+                entry = product(entry, back(any, k)[0]);
+            }
         }
-        for (std::int32_t i = n_ - 1; i >= 0; --i) {
-            own -= width;
-            Number sum = product(y[i], own[half]);
-            for (std::int32_t d = half; d > 0; --d) sum = difference(sum, product(own[half + d], y[i + d]));
-            y[i] = sum;
+        for (std::int32_t k = middle_; k < i; ++k) {
+            const Number* const other = inner(k) + half_;
+            for (std::int32_t j = k + 1; j <= last; ++j) own[j - i] = difference(own[j - i], product(own[k - i], other[j - k]));
+            own[k - i] = product(own[k - i], other[0]);
         }
-        for (std::int32_t i = 0; i < n_; ++i) b[order_->unknown(i)] = scaled(y[i], column_scale_[i]);
+        double largest = 0;
+        for (std::int32_t j = i + 1; j <= last; ++j) largest = larger(magnitude(own[j - i]) * column_scale_[j], largest);
+        const double size = row_scale_[i] * (magnitude(own[0]) * column_scale_[i]);
+        watch.see(size, row_scale_[i] * largest, true);
+        own[0] = reciprocal(own[0]);
+        for (std::int32_t j = i + 1; j <= last; ++j) own[j - i] = product(own[j - i], own[0]);
+        return size > suspicious_pivot;
+    }
+
+    // The one that was found last comes last: nothing waits for it longer than it must.
+    template <class Known, class Vector>
+    void substitute(Known known, const Vector vector) const noexcept {
+        inwards(known, [&](std::int32_t step, std::int32_t i, std::int32_t reach) DAEDALUS_INLINE_HERE {
+            const Number* const before = to(known, i);
+            auto sum = vector.begin(i);
+            for (std::int32_t d = reach; d > 0; --d) vector.subtract(sum, before[d - 1], i - step * d);
+            vector.store(sum, i);
+        });
+        substitute_inner(vector);
+        outwards([&](std::int32_t step, std::int32_t i) DAEDALUS_INLINE_HERE {
+            const Number* const own = back(known, i);
+            auto sum = vector.load(i);
+            vector.multiply(sum, own[0]);
+            for (std::int32_t d = Known::of(half_); d > 0; --d) vector.subtract(sum, own[d], i + step * d);
+            vector.end(sum, i);
+        });
+    }
+
+    template <class Vector>
+    void substitute_inner(const Vector& vector) const noexcept {
+        const std::int32_t first = middle_, last = middle_ + half_ - 1;
+        for (std::int32_t i = first; i <= last; ++i) {
+            const Number* const own = inner(i) + half_;
+            auto sum = vector.begin(i);
+            for (std::int32_t j = i - half_; j <= i + half_; ++j)
+                if (j < i || j > last) vector.subtract(sum, own[j - i], j);
+            vector.store(sum, i);
+        }
+        for (std::int32_t i = last; i >= first; --i) {
+            const Number* const own = inner(i) + half_;
+            auto sum = vector.load(i);
+            vector.multiply(sum, own[0]);
+            for (std::int32_t j = last; j > i; --j) vector.subtract(sum, own[j - i], j);
+            vector.end(sum, i);
+        }
     }
 
     const CompactPattern* matrix_ = nullptr;
     const ChainOrder* order_ = nullptr;
-    std::int32_t n_ = 0, half_ = 0, width_ = 1;
-    Block<Number> rows_, y_;
+    std::int32_t n_ = 0, half_ = 0, middle_ = 0;
+    Number *back_ = nullptr, *inner_ = nullptr;  // in the numbers
+    Block<Number> numbers_, y_;
+    Block<std::int32_t> slot_;
     Block<double> row_scale_, column_scale_;
 };
 

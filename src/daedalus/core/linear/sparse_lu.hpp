@@ -36,10 +36,11 @@ public:
     DAEDALUS_ONCE bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         fresh_ = false;
         // Values that are not finite say nothing about the structure.
-        if (n_ >= StructureOrder::least_unknowns && !finite(values)) return false;
+        const bool large = n_ >= StructureOrder::least_unknowns;
+        if (large && !finite(values)) return false;
         if (ordered_) {
             if (scales_differ(row_scale, column_scale)) take_scales(row_scale, column_scale);
-            if (refactor(values) == Quality::good) return true;
+            if ((large ? refactor_finite(values) : refactor(values)) == Quality::good) return true;
         } else if (follow_structure(values, row_scale, column_scale)) {
             return true;
         }
@@ -124,7 +125,7 @@ private:
         if (!equilibrate(values, row_scale, column_scale)) return false;
         take_scales(row_scale, column_scale);
         ordered_ = true;
-        return refactor(values) == Quality::good;
+        return refactor_finite(values) == Quality::good;
     }
 
     bool equilibrate(const Number* values, const double* row_scale, const double* column_scale) noexcept {
@@ -195,7 +196,9 @@ private:
     }
 
     Quality refactor(const Number* values) noexcept {
-        if (!finite(values)) return Quality::singular;
+        return finite(values) ? refactor_finite(values) : Quality::singular;
+    }
+    Quality refactor_finite(const Number* values) noexcept {
         return with_factors([&](auto& factors) { return factors.factor(values); });
     }
 

@@ -11,6 +11,12 @@ DAEDALUS_SHARED_CODE(extern)
 #endif
 
 #define DAEDALUS_INLINE [[gnu::always_inline]] inline
+// The same behind the parameters of a lambda.
+#if defined(_MSC_VER) && !defined(__clang__)
+#define DAEDALUS_INLINE_HERE
+#else
+#define DAEDALUS_INLINE_HERE __attribute__((always_inline))
+#endif
 #define DAEDALUS_COLD [[gnu::noinline]] inline
 // A long function of many callers: never copied into them.
 #define DAEDALUS_ONCE [[gnu::noinline]]

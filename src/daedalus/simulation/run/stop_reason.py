@@ -128,12 +128,17 @@ def _smallest(t: float) -> float:
 
 def _culprit(run: Any, system: System, entry: int) -> tuple[str, str]:
     """The variable (or derivative) that the core points at, or the equation; empty where there is none."""
+    if entry < 0:
+        return "", ""
     states = system.labels["x"]
-    if run.culprit_stage == "derivative" and 0 <= entry < len(states) and run.jacobians == 0:
+    if run.culprit_stage == "derivative" and entry < len(states) and run.jacobians == 0:
         return system.labels["xdot"][entry], ""
     # An implicit method has no derivatives of its own: an equation could not be evaluated.
-    if run.culprit_stage == "derivative" and 0 <= entry < len(system.equation_labels):
+    if run.culprit_stage == "derivative" and entry < len(system.equation_labels):
         return "", system.equation_labels[entry]
     # Rows of implicit methods are (x, z, x').
-    row = [*states, *system.labels["z"], *system.labels["xdot"]]
-    return row[entry] if 0 <= entry < len(row) else "", ""
+    for part in (states, system.labels["z"], system.labels["xdot"]):
+        if entry < len(part):
+            return part[entry], ""
+        entry -= len(part)
+    return "", ""

@@ -80,6 +80,7 @@ struct Bdf {
         m.step = coefficients_of_step(m.past.psi, m.step.order, h);
         if (m.past.order == 0) begin_from(m, h);
         s.taken = true;
+        predict(m.past, m, m.step, s.x_new);
         if (BdfNewton::solve(s, m) == NewtonOutcome::converged) return;
         ++m.newton_failures;
         evaluate_polynomial(s.coefficients, bdf_orders, s.lanes, h / m.whole_step, s.x_new);
@@ -221,6 +222,7 @@ private:
         begin_history(m.past, m, s.x, h);
         m.step = coefficients_of_step(m.past.psi, 1, h);
         set_weights(s, m, s.x, s.rtol, 1, std::fabs(h));
+        predict(m.past, m, m.step, s.x_new);
         return BdfNewton::solve(s, m) == NewtonOutcome::converged ||
                (!s.abort_called && BdfNewton::solve_carefully(s, m) == NewtonOutcome::converged);
     }
@@ -258,14 +260,18 @@ private:
         return true;
     }
 
-    // Takes the last step into the past, and makes coefficients and weights for the next.
+    // Takes the last step into the past, and makes coefficients, prediction and weights for the next.
     static void plan(Integration& s, BdfState& m) noexcept {
         const double h = s.t_new - s.t;
-        if (m.pending) advance_history(m.past, m, m.step, s.x, m.control.max_order);
+        const bool pending = m.pending;
+        const BdfTakenStep taken = pending ? advance_history(m.past, m.step, m.control.max_order) : BdfTakenStep{};
         m.pending = false;
         m.step = coefficients_of_step(m.past.psi, m.control.order, h);
         if (m.past.order == 0) begin_from(m, h);
-        weigh(s, m);
+        weigh(s, m, [&](long long begin, long long end) {
+            if (pending) advance_differences(m.past, taken, s.x, begin, end);
+            predict(m.past, m, m.step, s.x_new, begin, end);
+        });
     }
 
     static Status reject(Integration& s, BdfState& m, const BdfErrors& errors) noexcept {
@@ -275,7 +281,7 @@ private:
         s.h = m.step.h * (finite ? cut : cut_if_not_finite);
         limit_order(s, m, s.t, errors.turned);
         if (std::fabs(s.h) >= fewest_spacings * spacing(s.t)) return Status::going;
-        copy(m.error_weights, m.unknowns, m.weights);
+        if (m.error_weights != m.weights) copy(m.error_weights, m.unknowns, m.weights);
         if (crosses_layer(s, m)) return Status::going;
         s.culprit = {worst_component(m, m.past.change), Culprit::What::nothing};
         return Status::step_too_small;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "methods/bdf/bdf_settings.hpp"
 #include "methods/implicit/implicit_state.hpp"
@@ -92,21 +93,29 @@ inline void begin_history(BdfHistory& past, const ImplicitState& m, const double
     for (long long i = 0; i < n; ++i) past.phi[1][i] = i < m.states ? h * past.differential[i] * row[n + i] : 0;
 }
 
-// row = (w_pred, x'_pred)
-inline void predict(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, double* row) noexcept {
+// Calls work(begin, end) for some unknowns after the other: so much of all differences stays in the cache of one core.
+template <class Work>
+DAEDALUS_INLINE void for_pieces(long long n, Work&& work) noexcept {
+    constexpr long long piece = 1024;
+    for (long long begin = 0; begin < n; begin += piece) work(begin, std::min(begin + piece, n));
+}
+
+// row = (w_pred, x'_pred), for the unknowns from `begin` to `end`.
+inline void predict(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, double* row,
+                    long long begin, long long end) noexcept {
     with_order(c.order, [&](auto order) {
         constexpr int k = order;
-        const long long n = m.unknowns, nx = m.states;
+        const long long n = m.unknowns, nx = std::min(m.states, end);
         double slope[k + 1];
         for (int j = 1; j <= k; ++j) slope[j] = c.gamma[j] * c.beta[j];
         DAEDALUS_SIMD
-        for (long long i = 0; i < n; ++i) {
+        for (long long i = begin; i < end; ++i) {
             double sum = past.phi[0][i];
             for (int j = 1; j <= k; ++j) sum += c.beta[j] * past.phi[j][i];
             row[i] = sum;
         }
         DAEDALUS_SIMD
-        for (long long i = 0; i < nx; ++i) {
+        for (long long i = begin; i < nx; ++i) {
             double sum = 0;
             for (int j = 1; j <= k; ++j) sum += slope[j] * past.phi[j][i];
             row[n + i] = sum;
@@ -114,28 +123,45 @@ inline void predict(const BdfHistory& past, const ImplicitState& m, const BdfCoe
     });
 }
 
-// Takes the step that ended at `row` into the past.
-inline void advance_history(BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, const double* row,
-                            int max_order) noexcept {
-    const long long n = m.unknowns;
-    with_order(c.order, [&](auto order) {
+inline void predict(const BdfHistory& past, const ImplicitState& m, const BdfCoefficients& c, double* row) noexcept {
+    predict(past, m, c, row, 0, m.unknowns);
+}
+
+// A step on its way into the past, where its numbers are already.
+struct BdfTakenStep {
+    BdfCoefficients c;
+    const double* change;
+    double* unproven;  // the difference that a slope nobody gave at the restart says nothing about, or none
+};
+
+inline BdfTakenStep advance_history(BdfHistory& past, const BdfCoefficients& c, int max_order) noexcept {
+    BdfTakenStep taken{c, past.change, nullptr};
+    if (c.order < max_order) {
+        std::swap(past.change, past.phi[c.order + 1]);
+        if (past.order == 0) taken.unproven = past.phi[c.order + 1];
+    }
+    std::copy(c.psi, c.psi + bdf_orders + 1, past.psi);
+    past.order = c.order, past.step = c.h;
+    return taken;
+}
+
+// Its differences follow, for the unknowns from `begin` to `end`; it ended at `row`.
+inline void advance_differences(BdfHistory& past, const BdfTakenStep& taken, const double* row, long long begin,
+                                long long end) noexcept {
+    with_order(taken.c.order, [&](auto order) {
         constexpr int k = order;
         DAEDALUS_SIMD
-        for (long long i = 0; i < n; ++i) {
-            double sum = past.change[i];
+        for (long long i = begin; i < end; ++i) {
+            double sum = taken.change[i];
             for (int j = k; j > 0; --j) {
-                sum += c.beta[j] * past.phi[j][i];
+                sum += taken.c.beta[j] * past.phi[j][i];
                 past.phi[j][i] = sum;
             }
             past.phi[0][i] = row[i];
         }
     });
-    if (c.order < max_order) copy(past.change, n, past.phi[c.order + 1]);
-    // A slope that nobody gave at the restart says nothing about the second difference.
-    if (past.order == 0 && c.order < max_order)
-        for (long long i = 0; i < n; ++i) past.phi[c.order + 1][i] *= past.differential[i];
-    std::copy(c.psi, c.psi + bdf_orders + 1, past.psi);
-    past.order = c.order, past.step = c.h;
+    if (taken.unproven)
+        for (long long i = begin; i < end; ++i) taken.unproven[i] *= past.differential[i];
 }
 
 // Calls work(number) for the numbers from first to last, each known to the compiler.

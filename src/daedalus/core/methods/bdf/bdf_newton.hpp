@@ -20,9 +20,8 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 struct BdfNewton {
-    // Predicts and corrects, with a new Jacobian where the factor is too old or does not lead to convergence.
+    // Corrects the prediction in x_new, with a new Jacobian where the factor is too old or does not lead to convergence.
     static NewtonOutcome solve(Integration& s, BdfState& m) noexcept {
-        predict(m.past, m, m.step, s.x_new);
         const double ratio = m.factored ? m.step.alpha / m.factored_alpha : 0;
         m.fresh = false;
         const bool usable = ratio >= nearest_ratio && ratio <= 1 / nearest_ratio;
@@ -144,28 +143,42 @@ private:
         if (m.rounded) weigh(s, m);
     }
 
+    // A row (w, x') and the change so far move by a factor times the correction; gives the weighted sum of its squares.
+    template <bool is_first>
+    static double correct(BdfState& m, double scale, double alpha, double* row) noexcept {
+        const long long n = m.unknowns, nx = m.states;
+        double *rate_of = row + n, *change = m.past.change, sum = 0;
+        const double *correction = m.correction, *weights = m.weights;
+        DAEDALUS_SIMD_SUM(sum)
+        for (long long i = 0; i < nx; ++i) {
+            const double step = correction[i] * scale;
+            change[i] = is_first ? step : change[i] + step;
+            row[i] += step;
+            rate_of[i] += alpha * step;
+            const double part = step * weights[i];
+            sum += part * part;
+        }
+        DAEDALUS_SIMD_SUM(sum)
+        for (long long i = nx; i < n; ++i) {
+            const double step = correction[i] * scale;
+            change[i] = is_first ? step : change[i] + step;
+            row[i] += step;
+            const double part = step * weights[i];
+            sum += part * part;
+        }
+        return sum;
+    }
+
     // x_new holds the prediction at first, and the solution at the end.
     static NewtonOutcome iterate(Integration& s, BdfState& m) noexcept {
-        const long long n = m.unknowns, nx = m.states;
         const double alpha = m.step.alpha, scale = -2 / (1 + alpha / m.factored_alpha);
-        double *w = s.x_new, *rate_of = s.x_new + n, *change = m.past.change, *correction = m.correction;
-        for (long long i = 0; i < n; ++i) change[i] = 0;
+        double *w = s.x_new, *rate_of = s.x_new + m.unknowns, *correction = m.correction;
         double first = 0;
         for (int round = 0; round < most_iterations; ++round) {
             ++m.newton;
             if (!residual_at(s, m, s.t_new, rate_of, w, correction)) return NewtonOutcome::not_finite;
             solve_step_matrix(s, m, m.solver, m.factored_alpha, correction);
-            double sum = 0;
-            DAEDALUS_SIMD_SUM(sum)
-            for (long long i = 0; i < n; ++i) {
-                correction[i] *= scale;
-                change[i] += correction[i];
-                w[i] += correction[i];
-                const double part = correction[i] * m.weights[i];
-                sum += part * part;
-            }
-            DAEDALUS_SIMD
-            for (long long i = 0; i < nx; ++i) rate_of[i] += alpha * correction[i];
+            const double sum = round == 0 ? correct<true>(m, scale, alpha, w) : correct<false>(m, scale, alpha, w);
             const double size = std::sqrt(sum / static_cast<double>(std::max(m.model.counted(), 1LL)));
             if (!std::isfinite(size)) return NewtonOutcome::not_finite;
             if (round == 0) {

@@ -23,7 +23,9 @@ struct BdfState : ImplicitState {
     const bool responds;    // estimates hold what the equations make of a difference
     double* correction;     // of Newton's method
     double* later;          // a row (x, z, x'), the end of a step
-    double* error_weights;  // as the weights, zero for what is out of the error test
+    double* error_weights;  // as the weights, zero for what is out of the error test; these themselves where all count
+    double* chosen_weights;
+    bool all_differential = true;
     double* rounding;       // what rounding errors alone change in each unknown
     bool rounded = false;   // and whether tolerances are so small that it counts
     double share = 0;       // one over the number of components in the error test
@@ -44,27 +46,40 @@ struct BdfState : ImplicitState {
         for (double*& row : past.phi) row = memory.carve(m.unknowns);
         past.change = memory.carve(m.unknowns), past.differential = memory.carve(m.unknowns);
         mark_differential(past, m);
-        correction = memory.carve(m.unknowns), error_weights = memory.carve(m.unknowns);
+        for (long long i = 0; i < m.unknowns; ++i) all_differential = all_differential && past.differential[i] != 0;
+        correction = memory.carve(m.unknowns), chosen_weights = memory.carve(m.unknowns);
+        error_weights = chosen_weights;
         rounding = memory.carve(m.unknowns), later = memory.carve(m.unknowns + m.states);
         control.max_order = largest_order;
     }
 };
 
-// For the step at hand; where rounding errors count, tolerances are larger by them.
-inline void weigh(Integration& s, BdfState& m) noexcept {
-    set_weights(s, m, s.x, s.rtol, 1, std::fabs(m.step.h));
-    if (m.rounded)
-        for (long long i = 0; i < m.unknowns; ++i) m.weights[i] /= 1 + m.weights[i] * m.rounding[i];
+// For the step at hand, piece by piece behind other work; where rounding errors count, tolerances are larger by them.
+template <class Before>
+inline void weigh(Integration& s, BdfState& m, Before&& before) noexcept {
     // Without a slope at the restart a difference is a change, not an error.
-    const bool all_count = m.algebraic_counts && m.past.order > 0;
+    const bool all_count = m.all_differential || (m.algebraic_counts && m.past.order > 0);
+    m.error_weights = all_count ? m.weights : m.chosen_weights;
     // What is zero by structure has no error to share.
     double count = static_cast<double>(m.model.counted() - m.unknowns);
-    for (long long i = 0; i < m.unknowns; ++i) {
-        const double counts = all_count ? 1 : m.past.differential[i];
-        m.error_weights[i] = counts * m.weights[i];
-        count += counts;
-    }
+    for_pieces(m.unknowns, [&](long long begin, long long end) {
+        before(begin, end);
+        set_weights(s, m, s.x, s.rtol, 1, std::fabs(m.step.h), begin, end);
+        if (m.rounded)
+            for (long long i = begin; i < end; ++i) m.weights[i] /= 1 + m.weights[i] * m.rounding[i];
+        if (all_count) {
+            count += static_cast<double>(end - begin);
+            return;
+        }
+        for (long long i = begin; i < end; ++i) {
+            m.error_weights[i] = m.past.differential[i] * m.weights[i];
+            count += m.past.differential[i];
+        }
+    });
     m.share = 1 / std::fmax(count, 1);
+}
+inline void weigh(Integration& s, BdfState& m) noexcept {
+    weigh(s, m, [](long long, long long) {});
 }
 
 }  // namespace DAEDALUS_ISA

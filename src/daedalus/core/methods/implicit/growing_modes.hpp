@@ -173,38 +173,43 @@ inline bool masses_are_known(Integration& s, ImplicitState& m, const double* rea
     return known;
 }
 
-// What no growth rate exceeds, by the last Jacobian; infinite where the equations are not of this form.
-inline double largest_growth(const Integration& s, ImplicitState& m) noexcept {
-    constexpr double unknown = std::numeric_limits<double>::infinity();
+// Whether some growth rate may exceed a size, by the last Jacobian; so it is where the equations are not of this form.
+inline bool may_grow_faster(const Integration& s, ImplicitState& m, double size) noexcept {
     const ImplicitModel& model = m.model;
     const Pattern& pattern = model.matrix;
     const long long n = m.unknowns;
-    if (m.group_count > 0 || mass_may_be_singular(model)) return unknown;
+    if (m.group_count > 0 || mass_may_be_singular(model)) return true;
     // Of each equation: which derivative it has, and minus one over its factor.
     double *state_of = m.modes.raw, *by = m.modes.full, *rows = m.modes.next;
-    for (long long i = 0; i < n; ++i) by[i] = rows[i] = 0;
-    for (long long k = 0, column = 0; k < n; ++k) {
-        const long long place = model.dot_place[static_cast<std::size_t>(k)];
-        while (pattern.colind[static_cast<std::size_t>(column) + 1] <= place) ++column;
-        const long long row = pattern.rows[static_cast<std::size_t>(place)];
-        if (by[row] != 0 || m.dot[k] == 0) return unknown;
-        by[row] = -s.direction / m.dot[k], state_of[row] = static_cast<double>(column);
+    for (long long i = 0; i < n; ++i) by[i] = 0;
+    for (long long k = 0; k < n; ++k) {
+        const std::int32_t row = model.dot_row[static_cast<std::size_t>(k)];
+        if (by[row] != 0 || m.dot[k] == 0) return true;
+        by[row] = -s.direction / m.dot[k], state_of[row] = model.dot_column[static_cast<std::size_t>(k)];
     }
-    double by_columns = -unknown, by_rows = -unknown, sum = 0;
+    const long long *place = model.all_place.data(), *ends = pattern.colind.data() + 1, *row_of = pattern.rows.data();
     const auto count = static_cast<long long>(model.all_place.size());
-    for (long long k = 0, column = 0; k < count; ++k) {
-        const long long place = model.all_place[static_cast<std::size_t>(k)];
-        for (; pattern.colind[static_cast<std::size_t>(column) + 1] <= place; ++column)
-            by_columns = std::fmax(by_columns, sum), sum = 0;
-        const long long row = pattern.rows[static_cast<std::size_t>(place)];
-        const double slope = by[row] * m.all[k];
-        const double part = state_of[row] == static_cast<double>(column) ? slope : std::fabs(slope);
-        rows[row] += part, sum += part;
+    // Calls work(row, part) for the entries of a column, with those off the diagonal by their size.
+    const auto each = [&](long long& k, long long column, auto&& work) {
+        for (const double own = static_cast<double>(column); k < count && place[k] < ends[column]; ++k) {
+            const long long row = row_of[place[k]];
+            const double slope = by[row] * m.all[k];
+            work(row, state_of[row] == own ? slope : std::fabs(slope));
+        }
+    };
+    bool slow = true;
+    for (long long k = 0, column = 0; column < n && slow; ++column) {
+        double sum = 0;
+        each(k, column, [&](long long, double part) { sum += part; });
+        slow = sum <= size;
     }
-    by_columns = std::fmax(by_columns, sum);
-    for (long long i = 0; i < n; ++i) by_rows = std::fmax(by_rows, rows[i]);
-    const double least = std::fmin(by_rows, by_columns);
-    return std::isfinite(least) ? least : unknown;
+    if (slow) return false;
+    for (long long i = 0; i < n; ++i) rows[i] = 0;
+    for (long long k = 0, column = 0; column < n; ++column)
+        each(k, column, [&](long long row, double part) { rows[row] += part; });
+    slow = true;
+    for (long long i = 0; i < n; ++i) slow = slow && rows[i] <= size;
+    return !slow;
 }
 
 // Fills `mode` and gives true where a growing mode is found: the fastest one of more than a size, by the factors at hand.
@@ -319,7 +324,7 @@ inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) n
     GrowingMode mode;
     const double least_size = rests || follows ? 0 : std::fmax(std::fabs(search.factor), 2 * search.passed);
     const double least_growth = rests ? grows_at_rest : grows_in_motion, left = std::fabs(s.t1 - s.t);
-    const bool may_grow = largest_growth(s, m) > std::fmax(least_growth * least_size, worth_telling / left);
+    const bool may_grow = may_grow_faster(s, m, std::fmax(least_growth * least_size, worth_telling / left));
     if (!may_grow || !find_growing_mode(s, m, least_growth, least_size, mode)) {
         search.longest = 0;
         return false;

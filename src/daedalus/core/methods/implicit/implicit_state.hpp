@@ -240,11 +240,16 @@ template <class Number>
 inline void fill_matrix(const ImplicitState& m, Number a, Number* values) noexcept {
     const ImplicitModel& model = m.model;
     const long long count = model.matrix.colind[static_cast<std::size_t>(model.block_unknowns())];
-    for (long long k = 0; k < count; ++k) values[k] = 0;
     const long long *dot_place = model.dot_place.data(), *all_place = model.all_place.data();
     const auto dots = static_cast<long long>(model.dot_place.size());
     const auto alls = static_cast<long long>(model.all_place.size());
-    for (long long k = 0; k < alls; ++k) values[all_place[k]] = m.all[k];
+    // Places rise: as many as there are entries are all of them.
+    if (alls == count) {
+        for (long long k = 0; k < count; ++k) values[k] = m.all[k];
+    } else {
+        for (long long k = 0; k < count; ++k) values[k] = 0;
+        for (long long k = 0; k < alls; ++k) values[all_place[k]] = m.all[k];
+    }
     for (long long k = 0; k < dots; ++k) values[dot_place[k]] += a * m.dot[k];
 }
 
@@ -300,17 +305,21 @@ inline double time_unit(const Integration& s, const ImplicitModel& model) noexce
 // Weights of the norm at the state w. Errors of variables of index k count less in short steps: in units of their reach,
 // which grows like h^(1-k) and knows how fast the model is, where a method has found it; h^(k-1) times elsewhere.
 inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
-                        double h) noexcept {
+                        double h, long long begin, long long end) noexcept {
     DAEDALUS_SIMD
-    for (long long i = 0; i < m.unknowns; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
+    for (long long i = begin; i < end; ++i) m.weights[i] = 1 / (atol_factor * s.atol[i] + rtol * std::fabs(w[i]));
     if (!m.model.higher_index) return;
     if (m.reach_known) {
-        for (long long i = 0; i < m.unknowns; ++i) m.weights[i] /= 1 + m.weights[i] * m.reach[i];
+        for (long long i = begin; i < end; ++i) m.weights[i] /= 1 + m.weights[i] * m.reach[i];
         return;
     }
     const double shorter = std::fmin(h / time_unit(s, m.model), 1.0);
-    for (long long i = 0; i < m.unknowns; ++i)
+    for (long long i = begin; i < end; ++i)
         m.weights[i] *= small_power(shorter, m.model.index[static_cast<std::size_t>(i)] - 1);
+}
+inline void set_weights(const Integration& s, ImplicitState& m, const double* w, double rtol, double atol_factor,
+                        double h) noexcept {
+    set_weights(s, m, w, rtol, atol_factor, h, 0, m.unknowns);
 }
 
 // RMS of a vector of unknowns in units of the tolerance.
