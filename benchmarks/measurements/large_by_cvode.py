@@ -15,6 +15,10 @@ def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One record: seconds, and the values at the end. Options: part "brusselator" (side; way "direct" or "multigrid"),
     "heat" (cells) or "ladder" (cells; way "Adams" or "BDF")."""
     run = {"heat": heat, "ladder": ladder, "brusselator": brusselator}[options["part"]]
+    # Repeated runs of ours are beside it: what is imported once is no part of it.
+    _cvode()
+    if options.get("way") == "multigrid":
+        import pyamg  # noqa: F401
     begin = process_time()
     end = run(options)
     yield {"seconds": process_time() - begin, "sum": float(np.sum(end))}

@@ -154,7 +154,7 @@ def test_a_field_keeps_its_shape_from_the_model_to_the_result():
         (lambda u: dd.upwind(u, (1.0, [1.0, 2.0]), 0.1), "velocity of dd.upwind"),
         (lambda u: dd.convolve(u, [[1.0, 1.0]]), "kernel of a convolution"),
         (lambda u: dd.convolve(u, [[1.0]], "neumann"), "boundary condition"),
-        (lambda u: dd.gradient_of(u[0, 0], 0.1), "field of one or two axes"),
+        (lambda u: dd.gradient_of(u[0, 0], 0.1), "field of one to three axes"),
     ],
 )
 def test_mistakes_are_named(call, text):

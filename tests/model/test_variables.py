@@ -63,11 +63,15 @@ def test_what_is_no_shape(shape):
     )
 
 
-def test_three_axes_are_refused_with_a_way():
-    assert text_of(lambda: dd.Model().state("u", (4, 3, 2))) == (
-        "u has 3 axes.\n"
-        "  its shape is (4, 3, 2)\n"
-        "  Because variables are columns or matrices: fields have two axes at most.\n"
+@pytest.mark.parametrize(
+    ("declare", "shape"),
+    [(lambda m, shape: m.state("u", shape), (4, 3, 2, 1)), (lambda m, shape: m.input("u", shape), (4, 3, 2))],
+)
+def test_more_axes_than_there_may_be_are_refused_with_a_way(declare, shape):
+    assert text_of(lambda: declare(dd.Model(), shape)) == (
+        f"u has {len(shape)} axes.\n"
+        f"  its shape is {shape}\n"
+        "  Because states, algebraic variables and parameters have three axes at most, all others two.\n"
         "  Try: a column of 24 cells, coupled by a SciPy matrix: dd.matrix_product(A, u)"
     )
 
@@ -238,7 +242,7 @@ def test_parameters_take_the_shape_of_their_value(value, options, shape, kept):
 
 
 def test_parameters_of_no_shape():
-    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2)))).startswith("k has 3 axes.\n")
+    assert text_of(lambda: dd.Model().parameter("k", np.ones((2, 2, 2, 1)))).startswith("k has 4 axes.\n")
     assert text_of(lambda: dd.Model().parameter("k", [])).startswith("(0,) is not a valid shape for k.\n")
     assert text_of(lambda: dd.Model().parameter("k", [1, 2], shape=3)).startswith(
         "The value of k has the wrong shape.\n"

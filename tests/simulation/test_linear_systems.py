@@ -463,6 +463,47 @@ def test_gmres_solves_grids(turn):
     assert not solver.gave_up
 
 
+def saddle(side, seed, turn):
+    """Velocities on a square with a pressure that keeps their sums, each in a row of its own without a diagonal."""
+    generator, n = np.random.default_rng(seed), side**2
+    line = sp.diags_array([-1.0, 2.2, -1.0], offsets=[-1, 0, 1], shape=(side, side))
+    spread = sp.kron(line, sp.eye_array(side)) + sp.kron(sp.eye_array(side), line)
+    slope = sp.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(side, side))
+    slopes = sp.hstack([sp.kron(slope, sp.eye_array(side)), sp.kron(sp.eye_array(side), slope)])
+    whole = sp.block_array([[sp.block_diag([turn * spread] * 2), slopes.T], [slopes, None]]).toarray()
+    # In any order: pressures stand between velocities.
+    order = generator.permutation(3 * n)
+    return whole[np.ix_(order, order)]
+
+
+@pytest.mark.parametrize("turn", [1.0, 1 + 2j])
+def test_rows_without_a_diagonal_come_last_in_incomplete_factors(turn):
+    matrix = saddle(8, 5, turn)
+    solver, values = krylov(matrix)
+    assert solver.factor(values)
+    b = matrix @ np.random.default_rng(6).normal(size=len(matrix))
+    assert np.linalg.norm(matrix @ solver.solve(b) - b) < 1e-8 * np.linalg.norm(b)
+    assert 0 < solver.iterations < 60
+    assert not solver.gave_up
+
+
+@pytest.mark.parametrize("kind", ["ilu", "block_ilu"])
+def test_constraints_of_a_field_are_solved_by_iterations(kind):
+    """A potential that keeps the divergence of a flow at zero, of index 1 and without a diagonal."""
+    n = 6
+    m = dd.Model("flow")
+    u = m.state("u", (n, n), start=np.random.default_rng(1).normal(size=(n, n)))
+    force, pressure = m.algebraic("force", (n, n)), m.algebraic("pressure", (n, n))
+    m.equation(m.der(u), dd.laplacian(u, 1.0) - u - force)
+    m.equation(pressure - np.roll(pressure, 1, 0) / 4, force)
+    m.equation(force + 0.1 * np.roll(force, 1, 1), u)
+    runs = [dd.simulate(m, 1.0, method="bdf", save_at=[1.0], **way) for way in (
+        {"linear": "sparse"}, {"linear": "krylov", "preconditioner": kind})]  # fmt: skip
+    np.testing.assert_allclose(runs[1]["u"], runs[0]["u"], atol=1e-6)
+    assert "GMRES" in runs[1].work.linear
+    assert "stopped" not in runs[1].work.linear
+
+
 def test_a_pattern_without_a_diagonal_is_factored():
     matrix = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 3.0]])
     matrix = np.kron(np.eye(8), matrix)

@@ -1,4 +1,4 @@
-"""Draw a field of a run, an array with one or two axes: at one time, or as a film."""
+"""Draw a field of a run, an array with one to three axes: at one time, or as a film."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ PIXELS_PER_INCH = 100
 
 
 def plot_field(tr: Trajectory, name: str, t: float | None, ax: Axes | None) -> Any:
-    """An array at one time: a curve over its cells for one axis, an image for two (first axis to the right)."""
+    """An array at one time: a curve over its cells for one axis, an image for two (first axis to the right).
+
+    Of three axes it is the image in the middle of the third.
+    """
     when = float(tr.time[-1] if t is None else t)
-    values = np.asarray(tr.at(when)[name], dtype=float)
-    _check_field(values, name)
+    values, where = _shown(np.asarray(tr.at(when)[name], dtype=float), name)
     unit = unit_of(tr.system, name)
     with look():
         figure, panel = panel_of(ax, (6.4, 4.8))
         shown = _draw(panel, values, name, unit, None)
         if values.ndim == 2:
             figure.colorbar(shown, ax=panel, label=labelled(name, unit))
-        panel.set_title(f"{tr.system.name}: {name} at t = {when:g} s")
+        panel.set_title(f"{tr.system.name}: {name}{where} at t = {when:g} s")
     return figure
 
 
@@ -48,8 +50,9 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
     if tr.saved is not None:  # it has rows alone
         own = np.asarray(tr.time)
         times = own[np.unique(np.abs(own[:, None] - times).argmin(axis=0))]
-    values = np.asarray(tr.at(times)[name], dtype=float)
-    _check_field(values[0], name)
+    rows = np.asarray(tr.at(times)[name], dtype=float)
+    _, where = _shown(rows[0], name)
+    values = np.stack([_shown(row, name)[0] for row in rows])
     unit = unit_of(tr.system, name)
     finite = values[np.isfinite(values)]
     limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -64,7 +67,7 @@ def animate_field(tr: Trajectory, name: str, path: str | Path | None, frames: in
                 shown.set_data(values[k].T)
             else:
                 shown.set_ydata(values[k])
-            panel.set_title(f"{tr.system.name}: {name} at t = {times[k]:.4g} s")
+            panel.set_title(f"{tr.system.name}: {name}{where} at t = {times[k]:.4g} s")
             return [shown]
 
         # The layout is computed once, for the first picture, and kept.
@@ -122,11 +125,16 @@ def _count(frames: int) -> int:
     return int(frames)
 
 
-def _check_field(values: np.ndarray, name: str) -> None:
-    if values.ndim not in (1, 2) or values.size < 2:
+def _shown(values: np.ndarray, name: str) -> tuple[np.ndarray, str]:
+    """What a picture shows of a field: all, or the middle of the third axis, and which that is."""
+    if values.ndim not in (1, 2, 3) or values.size < 2:
         raise InputError(
             f"{name} is not a field.",
             f"its shape is {values.shape}",
-            because="a field has one or two axes with several cells.",
+            because="a field has one to three axes with several cells.",
             remedy=f"tr.plot([{name!r}])",
         )
+    if values.ndim < 3:
+        return values, ""
+    middle = values.shape[2] // 2
+    return values[:, :, middle], f"[:, :, {middle}]"

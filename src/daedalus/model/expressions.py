@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.names import Shape, matrix_of_shape
 from daedalus.model.system.serialised_instructions import serialised_columns
 
 Made = TypeVar("Made")
@@ -79,6 +80,64 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
     )
 
 
+# Variables with three axes: NumPy arrays of symbols outside, matrices inside, since CasADi knows no more than these. A field
+# u[i, j, k] has the columns j + J k, in whose order its elements stand anyway.
+
+
+def as_written(symbol: ca.SX, shape: Shape) -> Any:
+    """The array of a symbol with three axes; any other symbol as it is.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> as_written(ca.SX.sym("u", 2, 6), (2, 3, 2)).shape, as_written(ca.SX.sym("v", 4), (4,)).shape
+    ((2, 3, 2), (4, 1))
+    """
+    if len(shape) != 3:
+        return symbol
+    flat = np.empty(symbol.numel(), dtype=object)
+    flat[:] = symbol.elements()
+    return flat.reshape(shape, order="F")
+
+
+def has_three_axes(value: object) -> bool:
+    """Whether a value is an array of three axes, of symbols or numbers."""
+    return isinstance(value, np.ndarray) and value.ndim == 3
+
+
+def as_matrix(value: object) -> Any:
+    """An array of three axes as the matrix that stands for it inside; anything else as it is.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> as_matrix(np.arange(8.0).reshape(2, 2, 2)).shape, as_matrix(1.0)
+    ((2, 4), 1.0)
+    """
+    if not isinstance(value, np.ndarray) or value.ndim != 3 or not value.size:
+        return value
+    flat = value.ravel(order="F")
+    if value.dtype != object:
+        return flat.reshape(matrix_of_shape(value.shape), order="F")
+    return ca.reshape(ca.vertcat(*flat.tolist()), *matrix_of_shape(value.shape))
+
+
+def sides_of_arrays(left: object, right: object, where: str) -> tuple[Any, Any]:
+    """The sides of an equation with arrays of three axes as matrices; a side without axes fills the other one.
+
+    Raises a ModelError for arrays of different shape.
+    """
+    shapes = [np.shape(side) for side in (left, right) if side is not ...]  # type: ignore[arg-type]
+    if len({shape for shape in shapes if shape not in ((), (1, 1))}) > 1:
+        raise ModelError(
+            f"The two sides of {where[:1].lower()}{where[1:]} have different shapes.",
+            f"left {shapes[0]}, right {shapes[1]}",
+            because="each component of the left side equals one of the right side.",
+            remedy="arrays of one shape, or a single value on one side",
+        )
+    return as_matrix(left), as_matrix(right)
+
+
 def nonzeros(matrix: ca.SX) -> ca.SX:
     """The entries that are not zero by structure, as a column; CasADi gives a row for a matrix of one row.
 
@@ -103,8 +162,8 @@ def _from_array(value: np.ndarray, where: str, remedy: str) -> ca.SX:
         raise ModelError(
             f"{where} is an array with {value.ndim} axes.",
             f"its shape is {value.shape}",
-            because="expressions are scalars, columns and matrices.",
-            remedy="one equation per slice",
+            because="only equations and der take arrays with three axes; others are scalars, columns and matrices.",
+            remedy="one slice, or a single number such as np.sum(...)",
         )
     if value.dtype != object:
         if not np.issubdtype(value.dtype, np.number) or np.iscomplexobj(value):

@@ -1,7 +1,7 @@
 """Differences on a grid: Laplacians, gradients, transport and convolutions of fields that stay arrays.
 
 A field has one value per cell, at the cell's centre: `m.state("u", 100)` in one dimension, `m.state("u", (64, 48))` in
-two. The first axis of the array is the first axis of space. Values beyond the edge follow from the boundary condition:
+two, `m.state("u", (24, 24, 16))` in three. The first axis of the array is the first axis of space. Values beyond the edge follow from the boundary condition:
 
     "periodic"            the field goes on at the other end
     "neumann"             no flow through the edge: the value beyond it equals the one before it
@@ -14,7 +14,7 @@ that list, a pair (low end, high end). Spacings `h` are one number, or one per a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -34,11 +34,11 @@ def laplacian(u: Any, h: Any, boundary: Any = "periodic") -> Any:
 
     Parameters
     ----------
-    u: the field, one or two axes; symbols or numbers.
+    u: the field, one to three axes; symbols or numbers.
     h: distance of cell centres, one number or one per axis.
     boundary: "periodic", "neumann" (no flow), ("neumann", outward slope) or ("dirichlet", value on the faces); a list
         has one per axis,
-        and a pair in it one per end. Values may be symbols or, for two axes, one per edge cell.
+        and a pair in it one per end. Values may be symbols or, for more axes, one per edge cell.
 
     Example
     -------
@@ -59,7 +59,7 @@ def laplacian(u: Any, h: Any, boundary: Any = "periodic") -> Any:
 
 
 def gradient_of(u: Any, h: Any, boundary: Any = None) -> Any:
-    """Central differences of a field along each axis: one array for one axis, a tuple for two.
+    """Central differences of a field along each axis: one array for one axis, a tuple for more.
 
         (u[i + 1] - u[i - 1]) / (2 h)
 
@@ -98,7 +98,7 @@ def upwind(u: Any, velocity: Any, h: Any, boundary: Any = "periodic") -> Any:
     Parameters
     ----------
     u, h, boundary: as in `dd.laplacian`.
-    velocity: of each cell, a number or an array like u; for two axes a sequence with one of these per axis. It may
+    velocity: of each cell, a number or an array like u; for more axes a sequence with one of these per axis. It may
         depend on u.
 
     Example
@@ -117,7 +117,9 @@ def upwind(u: Any, velocity: Any, h: Any, boundary: Any = "periodic") -> Any:
         before, after = _shifted(field, axis, spacing, ends)
         # (1 + sign v) / 2 of the backward difference, the rest of the forward one. v times a sign bends and does not
         # jump: no cell needs a switch, which `sign` or `copysign` would be. The root of v² is |v| to the last bit.
-        backward = 0.5 * (1 + speed / (ca.sqrt if _is_symbolic(speed) else np.sqrt)(speed**2 + NOT_ZERO))
+        square = speed**2 + NOT_ZERO
+        size = square.sqrt() if isinstance(square, Cells) else ca.sqrt(square) if _is_symbolic(square) else np.sqrt(square)
+        backward = 0.5 * (1 + speed / size)
         total = total + speed * (backward * (field - before) + (1 - backward) * (after - field)) / spacing
     return _like(total, u)
 
@@ -129,7 +131,7 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
 
     Parameters
     ----------
-    u: the field, one or two axes.
+    u: the field, one to three axes.
     kernel: numbers with as many axes as the field and an odd length along each, no longer than the field.
     boundary: "periodic", or the value beyond the edges (0.0 as in SciPy's mode "same").
 
@@ -142,7 +144,7 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
     field = _field(u, "convolve")
     weights = np.asarray(kernel, dtype=float)
     weights = weights.reshape((field.shape[0] > 1 and (-1, 1)) or (1, -1)) if weights.ndim == 1 else weights
-    fits = weights.ndim == 2 and all(k % 2 == 1 and k <= n for k, n in zip(weights.shape, field.shape))
+    fits = weights.ndim == len(field.shape) and all(k % 2 == 1 and k <= n for k, n in zip(weights.shape, field.shape))
     if not fits or not np.isfinite(weights).all():
         raise InputError(
             "The kernel of a convolution does not fit the field.",
@@ -154,10 +156,12 @@ def convolve(u: Any, kernel: Any, boundary: Any = "periodic") -> Any:
         raise _unknown_boundary(boundary, 'dd.convolve(u, kernel, "periodic") or dd.convolve(u, kernel, 0.0)')
     total = 0 * field
     middle = [k // 2 for k in weights.shape]
-    for (i, j), weight in np.ndenumerate(weights):
+    for place, weight in np.ndenumerate(weights):
         if weight != 0:
-            moved = _rolled(field, 0, i - middle[0], boundary)
-            total = total + weight * _rolled(moved, 1, j - middle[1], boundary)
+            moved = field
+            for axis, k in enumerate(place):
+                moved = _rolled(moved, axis, k - middle[axis], boundary)
+            total = total + weight * moved
     return _like(total, u)
 
 
@@ -182,7 +186,7 @@ def matrix_product(matrix: Any, u: Any) -> Any:
     >>> m.equations["equation_1"][1]
     'u_dot[1] - (u[0] - 2*u[1] + u[2]) = 0'
     """
-    field = _field(u, "matrix_product", least=1)
+    field = _field(u, "matrix_product", least=1, most=2)
     numbers: Any = matrix
     if hasattr(matrix, "tocsc"):
         columns = matrix.tocsc()
@@ -207,24 +211,101 @@ def matrix_product(matrix: Any, u: Any) -> Any:
     return ca.densify(ca.mtimes(numbers, turned))
 
 
+class Cells:
+    """The cells of a field with three axes: a column in the order of its first axis, and its shape.
+
+    Differences take as few operations on it as on matrices.
+
+    Example
+    -------
+    >>> import casadi as ca, numpy as np
+    >>> cells = Cells.of(np.arange(8.0).reshape(2, 2, 2))
+    >>> (cells[:, :, 1:] - 2 * cells[:, :, :1]).array().tolist()
+    [[[SX(1)], [SX(-1)]], [[SX(-3)], [SX(-5)]]]
+    """
+
+    # NumPy leaves operations with its numbers to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, flat: ca.SX, shape: tuple[int, ...]) -> None:
+        self.flat, self.shape = flat, shape
+
+    @staticmethod
+    def of(array: Any) -> Cells:
+        """The cells of an array of symbols or numbers."""
+        values = np.asarray(array).ravel(order="F").tolist()
+        return Cells(ca.SX(ca.vertcat(*values)), np.shape(array))
+
+    @staticmethod
+    def joined(axis: int, parts: Sequence[Cells]) -> Cells:
+        """Several ones behind each other along an axis."""
+        first = np.cumsum([0, *(part.flat.numel() for part in parts)])
+        places = [part.places() + begin for part, begin in zip(parts, first)]
+        order = np.concatenate(places, axis=axis)
+        return Cells(ca.vertcat(*(part.flat for part in parts))[order.ravel(order="F").tolist()], order.shape)
+
+    def places(self) -> np.ndarray:
+        """The place of every cell in the column."""
+        return np.arange(self.flat.numel()).reshape(self.shape, order="F")
+
+    def array(self) -> np.ndarray:
+        """The array of symbols."""
+        flat = np.empty(self.flat.numel(), dtype=object)
+        flat[:] = self.flat.elements()
+        return flat.reshape(self.shape, order="F")
+
+    def __getitem__(self, key: Any) -> Cells:
+        part = self.places()[key]
+        return Cells(self.flat[part.ravel(order="F").tolist()], part.shape)
+
+    def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> Cells:
+        return Cells(operation(self.flat, other.flat if isinstance(other, Cells) else other), self.shape)
+
+    def __add__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: a - b, other)
+
+    def __rsub__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: b - a, other)
+
+    def __mul__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: a * b, other)
+
+    def __truediv__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: a / b, other)
+
+    def __pow__(self, other: Any) -> Cells:
+        return self._with(lambda a, b: a**b, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def sqrt(self) -> Cells:
+        """The roots."""
+        return Cells(ca.sqrt(self.flat), self.shape)
+
+
 def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, (ca.SX, ca.MX, ca.DM))
+    return isinstance(value, (ca.SX, ca.MX, ca.DM, Cells))
 
 
-def _field(u: Any, verb: str, least: int = 2) -> Any:
-    """A matrix of one or two axes; `least`: how many cells it needs."""
+def _field(u: Any, verb: str, least: int = 2, most: int = 3) -> Any:
+    """A matrix of one or two axes, or cells of three; `least`: how many cells it needs."""
     if _is_symbolic(u):
         field = u
     else:
         field = np.atleast_1d(np.asarray(u))
-        if field.dtype == object:
+        if field.dtype == object and field.ndim == 3:
+            field = Cells.of(field)
+        elif field.dtype == object:
             field = ca.SX(ca.blockcat(np.atleast_2d(field.T).T.tolist()))
         elif field.ndim == 1:
             field = field[:, None]
         field = field.astype(float) if isinstance(field, np.ndarray) else field
-    if len(field.shape) != 2 or max(field.shape) < least:
+    if not 2 <= len(field.shape) <= most or max(field.shape) < least:
         raise InputError(
-            f"dd.{verb} needs a field of one or two axes with two cells at least.",
+            f"dd.{verb} needs a field of one {'to three' if most > 2 else 'or two'} axes with two cells at least.",
             f"the shape is {tuple(np.shape(u) if not _is_symbolic(u) else u.shape)}",
             because="differences are taken between neighbouring cells.",
             remedy=f'dd.{verb}(m.state("u", (64, 64)), ...)',
@@ -233,12 +314,14 @@ def _field(u: Any, verb: str, least: int = 2) -> Any:
 
 
 def _like(result: Any, u: Any) -> Any:
-    """A flat array where one was given."""
+    """A flat array where one was given, an array of symbols where one of three axes was."""
+    if isinstance(result, Cells):
+        return result.array()
     return result[:, 0] if isinstance(result, np.ndarray) and np.ndim(u) == 1 else result
 
 
 def _axes(field: Any) -> list[int]:
-    return [axis for axis in (0, 1) if field.shape[axis] > 1]
+    return [axis for axis, size in enumerate(field.shape) if size > 1]
 
 
 def _along_axes(field: Any, h: Any, boundary: Any) -> list[tuple[int, Any, tuple[Any, Any]]]:
@@ -307,8 +390,10 @@ def _beyond(edge: Any, kind: str, value: Any, spacing: Any) -> Any:
     if not _is_symbolic(value):
         value = np.asarray(value, dtype=float)
         value = float(value) if value.ndim == 0 else value.reshape(edge.shape)
+        if isinstance(edge, Cells) and isinstance(value, np.ndarray):
+            value = Cells.of(value)
         value = ca.DM(value) if isinstance(value, np.ndarray) and _is_symbolic(edge) else value
-    elif value.shape != edge.shape and value.numel() == edge.shape[0] * edge.shape[1]:
+    elif not isinstance(edge, Cells) and value.shape != edge.shape and value.numel() == edge.shape[0] * edge.shape[1]:
         value = ca.reshape(value, *edge.shape)
     return 2 * value - edge if kind == "dirichlet" else edge + spacing * value
 
@@ -333,6 +418,7 @@ def _velocities(velocity: Any, field: Any, axes: int) -> Sequence[Any]:
         parts = [velocity[0] if isinstance(velocity, (list, tuple)) and len(velocity) == 1 else velocity]
     else:
         parts = list(velocity) if isinstance(velocity, (list, tuple, np.ndarray)) and len(velocity) == axes else []
+    parts = [Cells.of(part) if np.ndim(part) == 3 and isinstance(field, Cells) else part for part in parts]
     speeds = [part if _is_symbolic(part) else np.asarray(part, dtype=float) for part in parts]
     speeds = [s[:, None] if isinstance(s, np.ndarray) and s.ndim == 1 else s for s in speeds]
     if not speeds or any(s.shape not in ((), (1, 1), field.shape) for s in speeds):
@@ -362,10 +448,14 @@ def _rolled(field: Any, axis: int, by: int, boundary: Any) -> Any:
 
 
 def _slice(field: Any, axis: int, begin: int, end: int) -> Any:
+    if len(field.shape) > 2:
+        return field[(slice(None),) * axis + (slice(begin, end),)]
     return field[begin:end, :] if axis == 0 else field[:, begin:end]
 
 
 def _joined(axis: int, *parts: Any) -> Any:
+    if any(isinstance(part, Cells) for part in parts):
+        return Cells.joined(axis, parts)
     if any(_is_symbolic(part) for part in parts):
         return ca.vertcat(*parts) if axis == 0 else ca.horzcat(*parts)
     return np.concatenate(parts, axis=axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,7 +11,7 @@ from contextlib import suppress
 from daedalus.errors import InputError, ModelError
 
 _DERIVATIVE = re.compile(r"_(d+)ot$")
-_INDEXED = re.compile(r"^(?P<name>[^\[\]]+)\[(?P<index>\s*\d+\s*(?:,\s*\d+\s*)?)\]$")
+_INDEXED = re.compile(r"^(?P<name>[^\[\]]+)\[(?P<index>\s*\d+\s*(?:,\s*\d+\s*){0,2})\]$")
 
 Shape = tuple[int, ...]
 
@@ -94,20 +95,24 @@ def flat_index(shape: Shape, index: tuple[int, ...]) -> int | None:
     """The column-major position of an element, or None when the index lies outside the shape."""
     if shape == ():
         return 0 if index == (0,) else None
-    rows, columns = (*shape, 1)[:2]
-    if len(index) == 1:
-        return index[0] if len(shape) == 1 and index[0] < rows else None
-    row, column = index
-    return row + rows * column if row < rows and column < columns else None
+    whole = (*shape, 1) if len(shape) == 1 and len(index) == 2 else shape
+    if len(index) != len(whole) or any(k >= size for k, size in zip(index, whole)):
+        return None
+    position = 0
+    for k, size in zip(reversed(index), reversed(whole)):
+        position = position * size + k
+    return position
 
 
 def element_label(name: str, shape: Shape, k: int) -> str:
     """The name of element k (column-major): `q`, `q[1]` or `R[0,2]`."""
     if shape == ():
         return name
-    if len(shape) == 1:
-        return f"{name}[{k}]"
-    return f"{name}[{k % shape[0]},{k // shape[0]}]"
+    places = []
+    for size in shape[:-1]:
+        k, place = divmod(k, size)
+        places.append(place)
+    return f"{name}[{','.join(map(str, (*places, k)))}]"
 
 
 def element_labels(name: str, shape: Shape) -> list[str]:
@@ -122,15 +127,24 @@ def element_labels(name: str, shape: Shape) -> list[str]:
         return [name]
     if len(shape) == 1:
         return [f"{name}[{k}]" for k in range(shape[0])]
-    rows, columns = shape
-    return [f"{name}[{i},{j}]" for j in range(columns) for i in range(rows)]
+    behind = [""]
+    for size in reversed(shape[1:]):
+        behind = [f",{k}{rest}" for rest in behind for k in range(size)]
+    return [f"{name}[{k}{rest}]" for rest in behind for k in range(shape[0])]
+
+
+def matrix_of_shape(shape: Shape) -> tuple[int, int]:
+    """Rows and columns of the symbol of a variable: later axes follow each other in the columns."""
+    return (shape[0] if shape else 1), math.prod(shape[1:])
 
 
 def shape_text(shape: Shape) -> str:
     """A shape in words: `a scalar`, `3 numbers`, `a 3 × 3 matrix`."""
     if shape == ():
         return "a scalar"
-    return counted(shape[0], "number") if len(shape) == 1 else f"a {shape[0]} × {shape[1]} matrix"
+    if len(shape) == 1:
+        return counted(shape[0], "number")
+    return f"a {' × '.join(map(str, shape))} {'matrix' if len(shape) == 2 else 'field'}"
 
 
 def seconds_text(seconds: float) -> str:

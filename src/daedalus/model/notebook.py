@@ -13,6 +13,7 @@ from daedalus.errors import ModelError
 from daedalus.model.expressions import (
     EXPRESSION_REMEDY,
     as_expression,
+    as_written,
     column,
     has_nan,
     nan_inside,
@@ -123,7 +124,10 @@ class Notebook:
         """The symbol (or output expression) of any name: `m["left.x"]`, `m["x[1]"]`, `m["x_dot"]`."""
         if isinstance(name, (list, tuple, dict, set, np.ndarray)):
             raise ModelError("A model is asked for one name.", f"got {name!r}"[:120], remedy='m["x"]')
-        return +self._lookup(name)
+        symbol = +self._lookup(name)
+        stem = split_derivative(self.written.aliases.get(name, name))[0]
+        own = self.written.variables.get(name) or self.written.variables.get(stem)
+        return symbol if own is None or name in self.written.outputs else as_written(symbol, own.shape)
 
     def __contains__(self, name: object) -> bool:
         try:

@@ -14,7 +14,7 @@ from daedalus.model.assembly.ledger import Ledger
 from daedalus.model.expressions import column, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model, as_system
-from daedalus.model.names import derivative_name
+from daedalus.model.names import derivative_name, matrix_of_shape
 from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
@@ -85,8 +85,7 @@ def _written_again(system: System) -> Model:
 
 
 def _shaped(scalars: list[ca.SX], variable: Variable) -> ca.SX:
-    rows, columns = (*variable.shape, 1, 1)[:2]
-    return ca.reshape(ca.vertcat(*scalars), rows, columns)
+    return ca.reshape(ca.vertcat(*scalars), *matrix_of_shape(variable.shape))
 
 
 def _chain(system: System, variable: Variable) -> list[ca.SX]:

@@ -110,8 +110,8 @@ class Variable:
         """The inverse of `to_record`, with every entry checked."""
         record.only(Variable.__dataclass_fields__)
         shape = tuple(record.integers("shape", lowest=1).tolist())
-        if len(shape) > 2:
-            raise record.misfit("shape", "at most rows and columns", shape)
+        if len(shape) > 3:
+            raise record.misfit("shape", "at most three axes", shape)
         counts = (0, math.prod(shape))
         gaps: dict[str, Any] = {name: record.numbers(name, counts, gaps=True) for name in ("start", "rate")}
         whole: dict[str, Any] = {name: record.numbers(name, counts) for name in ("nominal", "lower", "upper", "guess")}
@@ -226,8 +226,8 @@ class Event:
         return self.manner.schedule is not None
 
 
-def check_shape(shape: object, name: str) -> Shape:
-    """Turn `()`, `3` or `(2, 2)` into a tuple; refuse everything else."""
+def check_shape(shape: object, name: str, most: int = 2) -> Shape:
+    """Turn `()`, `3` or `(2, 2)` into a tuple; refuse everything else, and more than so many axes."""
     entries: list[Any] = [shape]
     if isinstance(shape, (tuple, list)) or (isinstance(shape, np.ndarray) and shape.ndim):
         entries = list(shape)
@@ -236,11 +236,11 @@ def check_shape(shape: object, name: str) -> Shape:
     except TypeError:
         result = (0,)
     numbers = all(k > 0 for k in result) and not any(isinstance(k, bool) for k in entries)
-    if len(result) > 2 and numbers:
+    if len(result) > most and numbers:
         raise ModelError(
             f"{name} has {len(result)} axes.",
             f"its shape is {result}",
-            because="variables are columns or matrices: fields have two axes at most.",
+            because="states, algebraic variables and parameters have three axes at most, all others two.",
             remedy=f"a column of {math.prod(result)} cells, coupled by a SciPy matrix: dd.matrix_product(A, {name})",
         )
     if not numbers:
@@ -257,7 +257,7 @@ def shape_of_values(values: object, name: str) -> Shape:
     entries = _as_array(values, name, "value")
     if isinstance(values, ca.DM) and entries.shape[1] == 1:
         return () if entries.shape[0] == 1 else entries.shape[:1]
-    return check_shape(entries.shape, name)
+    return check_shape(entries.shape, name, 3)
 
 
 def flatten_values(
@@ -364,6 +364,8 @@ def _shape_remedy(shape: Shape) -> str:
         return "one number"
     if len(shape) == 1:
         return f"a list of {counted(shape[0], 'number')}, or one number for all"
+    if len(shape) == 3:
+        return f"an array of shape {shape}, or one number for all"
     return f"a list of {counted(shape[0], 'row')} with {counted(shape[1], 'number')} each, or one number for all"
 
 

@@ -17,7 +17,7 @@ from daedalus.model.drawing.sketch import Sketch
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, symbol_key
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
-from daedalus.model.names import Shape, derivative_name, element_label, element_labels
+from daedalus.model.names import Shape, derivative_name, element_label, element_labels, matrix_of_shape
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.symbol_places import LARGE_ARRAY, Elements, SymbolPlaces
@@ -189,7 +189,7 @@ def new_symbol(label: str, shape: Shape) -> ca.SX:
     """A symbol whose elements print as users write them: `x[0]`, not CasADi's `x_0`."""
     if shape == ():
         return ca.SX.sym(label)
-    rows, columns = (*shape, 1)[:2]
+    rows, columns = matrix_of_shape(shape)
     if rows * columns >= LARGE_ARRAY:
         return ca.SX.sym(label, rows, columns)  # one by one takes longer than all that follows; names come from labels
     scalars = [ca.SX.sym(element_label(label, shape, k)) for k in range(rows * columns)]

@@ -203,13 +203,13 @@ private:
         }
     }
 
-    // The unknowns on the way from one end to the middle: `step` to the next one.
-    struct Side {
+    // The unknowns from one end to the middle: `step` to the next one.
+    struct ChainEnd {
         std::int32_t begin, step, count;
         std::int32_t at(std::int32_t k) const noexcept { return begin + step * k; }
     };
-    Side from_first() const noexcept { return {0, 1, middle_}; }
-    Side from_last() const noexcept { return {n_ - 1, -1, n_ - half_ - middle_}; }
+    ChainEnd from_first() const noexcept { return {0, 1, middle_}; }
+    ChainEnd from_last() const noexcept { return {n_ - 1, -1, n_ - half_ - middle_}; }
 
     // Right-hand sides in the order of the chain: begin() reads one first, end() gives an answer.
     struct AsWritten {
@@ -290,7 +290,7 @@ private:
     // fewer before them than the others.
     template <class Known, class Work>
     DAEDALUS_INLINE void inwards(Known, Work&& work) const noexcept {
-        const Side a = from_first(), b = from_last();
+        const ChainEnd a = from_first(), b = from_last();
         const std::int32_t half = Known::of(half_), both = std::min(a.count, b.count), few = std::min(half, both);
         for (std::int32_t k = 0; k < few; ++k) work(a.step, a.at(k), k), work(b.step, b.at(k), k);
         for (std::int32_t k = few; k < both; ++k) work(a.step, a.at(k), half), work(b.step, b.at(k), half);
@@ -299,7 +299,7 @@ private:
     // The same on the way back, where all have `half` others behind them.
     template <class Work>
     DAEDALUS_INLINE void outwards(Work&& work) const noexcept {
-        const Side a = from_first(), b = from_last();
+        const ChainEnd a = from_first(), b = from_last();
         std::int32_t k = b.count - 1;
         for (; k >= a.count; --k) work(b.step, b.at(k));
         for (; k >= 0; --k) work(a.step, a.at(k)), work(b.step, b.at(k));
@@ -338,7 +338,7 @@ private:
         constexpr Half<-1> any;
         const std::int32_t last = middle_ + half_ - 1;
         Number* const own = inner(i) + half_;
-        for (const Side side : {from_first(), from_last()}) {
+        for (const ChainEnd side : {from_first(), from_last()}) {
             for (std::int32_t d = half_; d > 0; --d) {
                 const std::int32_t k = i - side.step * d;
                 if (is_inner(k)) continue;

@@ -32,6 +32,7 @@ public:
         const long long entries = matrix.nonzeros;
         if (!begin_.make(n_ + 1) || !column_.make(entries) || !source_.make(entries) || !scale_.make(n_) ||
             !scaled_values_.make(entries) || !part_.make(is_complex<Number> ? n_ : 0) ||
+            !unit_.make(n_) ||
             !basis_.make(static_cast<long long>(n_) * (restart + 1)) || !x_.make(n_) || !work_.make(n_) ||
             !upper_.make((restart + 1) * restart) || !left_.make(restart + 1) || !sine_.make(restart) ||
             !cosine_.make(restart))
@@ -49,7 +50,13 @@ public:
         const std::vector<std::int32_t> alone;
         const bool fits = wish.cells && wish.cells->size() == static_cast<std::size_t>(n_);
         const std::vector<std::int32_t>& cells = fits ? *wish.cells : alone;
-        if (wish.kind == Preconditioning::block_factors) return blocks_.make(n_, begin_.data(), column_.data(), cells);
+        // Entry by entry, unless some pivots come from other rows.
+        const bool ordered = wish.kind == Preconditioning::incomplete_factors &&
+                             CellOrder::lacks_diagonal(n_, begin_.data(), column_.data());
+        by_blocks_ = ordered || wish.kind == Preconditioning::block_factors;
+        if (by_blocks_)
+            return blocks_.make(n_, begin_.data(), column_.data(), ordered ? alone : cells,
+                                ordered ? Completed::diagonal : Completed::blocks);
         if (wish.kind == Preconditioning::multigrid) return multigrid_.make(cells);
         if (wish.kind == Preconditioning::band) return band_.make(n_, begin_.data(), column_.data(), cells);
         return wish.kind != Preconditioning::incomplete_factors || factors_.make(n_, begin_.data(), column_.data());
@@ -72,14 +79,14 @@ public:
         if (wish.kind == Preconditioning::given) return true;
         if (wish.kind == Preconditioning::multigrid)
             return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data(), scale_.data());
-        if (wish.kind == Preconditioning::block_factors) return blocks_.factor(scaled_values_.data());
+        if (by_blocks_) return blocks_.factor(scaled_values_.data());
         if (wish.kind == Preconditioning::band) return band_.factor(scaled_values_.data());
         return factors_.factor(scaled_values_.data());
     }
 
     // Entries of what preconditions.
     long long nonzeros() const noexcept {
-        if (wish.kind == Preconditioning::block_factors) return blocks_.nonzeros();
+        if (by_blocks_) return blocks_.nonzeros();
         if (wish.kind == Preconditioning::band) return band_.nonzeros();
         return wish.kind == Preconditioning::multigrid ? multigrid_.nonzeros() : begin_[n_];
     }
@@ -93,6 +100,7 @@ public:
             empty = empty && v[i] == Number(0);
         }
         if (empty) return true;
+        for (std::int32_t i = 0; from_left_ && i < n_; ++i) unit_[i] = 1 / weights_[i];
         if (from_left_) measure_as_correction(v);
         double before = norm(v);
         // What preconditions has lost the whole vector.
@@ -170,8 +178,8 @@ private:
     // (R A)^-1, about, in place.
     void precondition(Number* y) noexcept {
         if (wish.kind == Preconditioning::multigrid) return multigrid_.solve(y);
+        if (by_blocks_) return blocks_.solve(y);
         if (wish.kind == Preconditioning::incomplete_factors) return factors_.solve(y);
-        if (wish.kind == Preconditioning::block_factors) return blocks_.solve(y);
         if (wish.kind == Preconditioning::band) return band_.solve(y);
         for (std::int32_t i = 0; i < n_; ++i) y[i] = scaled(y[i], 1 / scale_[i]);
         if constexpr (is_complex<Number>) {
@@ -195,7 +203,7 @@ private:
     void apply(const Number* own, Number* next) noexcept {
         Number* work = work_.data();
         if (from_left_) {
-            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(own[i], 1 / weights_[i]);
+            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(own[i], unit_[i]);
             multiply(work, next);
             measure_as_correction(next);
         } else {
@@ -223,6 +231,25 @@ private:
             return sum;
         }
     }
+    // next -= part * other; gives the inner product of `then` and what is left.
+    Number take_out(Number part, const Number* other, Number* next, const Number* then) const noexcept {
+        if constexpr (is_complex<Number>) {
+            Number sum(0);
+            for (std::int32_t i = 0; i < n_; ++i) {
+                next[i] = difference(next[i], product(part, other[i]));
+                sum += product(conjugate(then[i]), next[i]);
+            }
+            return sum;
+        } else {
+            double sum = 0;
+            DAEDALUS_SIMD_SUM(sum)
+            for (std::int32_t i = 0; i < n_; ++i) {
+                next[i] -= part * other[i];
+                sum += then[i] * next[i];
+            }
+            return sum;
+        }
+    }
     double norm(const Number* a) const noexcept {
         if constexpr (is_complex<Number>)
             return std::sqrt(inner(a, a).real());
@@ -241,13 +268,14 @@ private:
             const Number* own = basis + static_cast<long long>(k) * n_;
             Number* next = basis + static_cast<long long>(k + 1) * n_;
             apply(own, next);
+            // Each part is taken out while the next one is measured; what is left is measured at last.
+            Number part = inner(basis, next);
             for (int j = 0; j <= k; ++j) {
                 const Number* other = basis + static_cast<long long>(j) * n_;
-                const Number part = inner(other, next);
                 entry(j, k) = part;
-                for (std::int32_t i = 0; i < n_; ++i) next[i] = difference(next[i], product(part, other[i]));
+                part = take_out(part, other, next, j < k ? other + n_ : next);
             }
-            const double rest = norm(next);
+            const double rest = std::sqrt(std::abs(part));
             if (!std::isfinite(rest)) return;
             if (rest > 0)
                 for (std::int32_t i = 0; i < n_; ++i) next[i] = scaled(next[i], 1 / rest);
@@ -293,20 +321,20 @@ private:
             for (std::int32_t i = 0; i < n_; ++i) work[i] += product(left_[j], own[i]);
         }
         if (from_left_)
-            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(work[i], 1 / weights_[i]);
+            for (std::int32_t i = 0; i < n_; ++i) work[i] = scaled(work[i], unit_[i]);
         else
             precondition(work);
         for (std::int32_t i = 0; i < n_; ++i) x_[i] += work[i];
     }
 
     std::int32_t n_ = 0;
-    bool reached_ = false, from_left_ = false;
+    bool reached_ = false, from_left_ = false, by_blocks_ = false;
     const double* weights_ = nullptr;
     bool fits_ = true;  // what was given could be applied
     // Rows of the matrix, scaled, and where they come from.
     Block<std::int32_t> begin_, column_, source_;
     Block<Number> scaled_values_, basis_, x_, work_;
-    Block<double> scale_, part_, rate_, halves_;
+    Block<double> scale_, unit_, part_, rate_, halves_;
     GivenProduct given_;
     IncompleteFactors<Number> factors_;
     BlockFactors<Number> blocks_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 
 #include "machine/large_pages.hpp"
@@ -19,7 +18,7 @@ public:
         while (last_) {
             Taken* const taken = last_;
             last_ = taken->before;
-            std::free(taken);
+            give_back(taken, taken->bytes);
         }
     }
     Arena(const Arena&) = delete;
@@ -37,6 +36,7 @@ public:
 private:
     struct Taken {
         Taken* before;
+        std::size_t bytes;
     };
     static constexpr std::size_t line = 64;
 
@@ -46,10 +46,9 @@ private:
         const long long size = !DAEDALUS_WATCHED_MEMORY && count < usual_ ? usual_ : count;
         const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(double);
         const std::size_t front = DAEDALUS_WATCHED_MEMORY ? line : 2 * line;
-        auto* const taken = static_cast<Taken*>(std::calloc(front + bytes, 1));
+        auto* const taken = static_cast<Taken*>(take_zeros(front + bytes));
         if (!taken) throw std::bad_alloc();
-        prefer_large_pages(taken, front + bytes);
-        taken->before = last_, last_ = taken;
+        taken->before = last_, taken->bytes = front + bytes, last_ = taken;
         const std::size_t off = reinterpret_cast<std::uintptr_t>(taken) % line;
         char* const begin = reinterpret_cast<char*>(taken) + (DAEDALUS_WATCHED_MEMORY ? line : 2 * line - off);
         next_ = reinterpret_cast<double*>(begin), left_ = size;

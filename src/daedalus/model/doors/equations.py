@@ -13,14 +13,18 @@ from daedalus.model.expressions import (
     EQUATION_REMEDY,
     LOGICAL,
     as_expression,
+    as_matrix,
+    as_written,
     column,
     concatenate,
     elements,
     has_nan,
+    has_three_axes,
     is_inequality,
     is_logical,
     nan_inside,
     operation,
+    sides_of_arrays,
     split_equalities,
     symbol_key,
 )
@@ -62,7 +66,8 @@ class EquationDoor(Notebook):
         Parameters
         ----------
         name: unique in the model; `part.sub.name` is allowed.
-        shape: `()` scalar, `n` column, `(rows, columns)` matrix.
+        shape: `()` scalar, `n` column, `(rows, columns)` matrix, or three numbers for a field in space, whose symbols
+            come as a NumPy array.
         start: the value at the start. It is fixed and never changed. One number fills every element, and `None` inside
             a list leaves that element free.
         rate: the first derivative at the start, if the equations are of second order in this variable.
@@ -80,12 +85,11 @@ class EquationDoor(Notebook):
         0.3678...
         """
         check_name(name, "state")
-        dims = check_shape(shape, name)
-        return self._declare(
-            make_variable(
-                name, "state", dims, start=start, rate=rate, unit=unit, nominal=nominal, lower=lower, upper=upper
-            )
+        dims = check_shape(shape, name, 3)
+        own = make_variable(
+            name, "state", dims, start=start, rate=rate, unit=unit, nominal=nominal, lower=lower, upper=upper
         )
+        return as_written(self._declare(own), dims)
 
     def algebraic(
         self,
@@ -111,10 +115,11 @@ class EquationDoor(Notebook):
         0.5
         """
         check_name(name, "algebraic")
-        dims = check_shape(shape, name)
-        return self._declare(
-            make_variable(name, "algebraic", dims, start=start, unit=unit, nominal=nominal, lower=lower, upper=upper)
+        dims = check_shape(shape, name, 3)
+        own = make_variable(
+            name, "algebraic", dims, start=start, unit=unit, nominal=nominal, lower=lower, upper=upper
         )
+        return as_written(self._declare(own), dims)
 
     def input(
         self,
@@ -164,10 +169,11 @@ class EquationDoor(Notebook):
         (2, 1)
         """
         check_name(name, "parameter")
-        dims, value = check_shape(shape, name), without_unit(value, str(unit or ""), name)
+        dims, value = check_shape(shape, name, 3), without_unit(value, str(unit or ""), name)
         if value is not None and dims == ():
             dims = shape_of_values(value, name)
-        return self._declare(make_variable(name, "parameter", dims, start=value, unit=unit, nominal=nominal))
+        own = make_variable(name, "parameter", dims, start=value, unit=unit, nominal=nominal)
+        return as_written(self._declare(own), dims)
 
     @property
     def time(self) -> ca.SX:
@@ -196,6 +202,8 @@ class EquationDoor(Notebook):
         >>> round(float(dd.simulate(m, 1.0, inputs={"u": lambda t: t**2})["v"][-1]), 6)      # 2 (t - 1 + exp(-t))
         0.735759
         """
+        if has_three_axes(expression):
+            return as_written(self.der(as_matrix(expression)), np.shape(expression))  # type: ignore[arg-type]
         value = as_expression(expression, "The argument of der")
         whole = self._whole_state(value)
         if whole is not None:
@@ -330,6 +338,8 @@ class EquationDoor(Notebook):
     def _residual(self, left: object, right: object, name: str, what: str = "equation") -> ca.SX:
         """The components below each other, equalities as differences."""
         where = f"{what.capitalize()} {name!r}"
+        if has_three_axes(left) or has_three_axes(right):
+            left, right = sides_of_arrays(left, right, where)
         if right is ...:
             rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
             whole = concatenate(as_expression(row, where, EQUATION_REMEDY) for row in rows)

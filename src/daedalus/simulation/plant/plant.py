@@ -238,10 +238,13 @@ def labels_of(expressions: Mapping[str, ca.SX]) -> list[str]:
 
 
 def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(N, size) column-major to (N,), (N, n) or (N, rows, columns), without a copy; (M, N, size) too."""
+    """(N, size) column-major to (N,), (N, n), (N, rows, columns) and so on, without a copy; (M, N, size) too."""
     if shape == ():
         return flat[..., 0]
-    return flat if len(shape) == 1 else flat.reshape(*flat.shape[:-1], shape[1], shape[0]).swapaxes(-1, -2)
+    if len(shape) == 1:
+        return flat
+    lead = flat.shape[:-1]
+    return flat.reshape(*lead, *shape[::-1]).transpose(*range(len(lead)), *range(flat.ndim + len(shape) - 2, len(lead) - 1, -1))
 
 
 # Keep many invariants that share variables: the shortest way onto them by a sparse solve instead of a formula.

@@ -52,7 +52,8 @@ def to_dataset(tr: RecordedRun) -> xarray.Dataset:
 
 def labelled_values(system: System, name: str, values: np.ndarray) -> tuple[list[str], np.ndarray, dict[str, str]]:
     """Values over time with their dimensions and their unit, as a Dataset takes them."""
-    axes = {2: [f"{name}_index"], 3: [f"{name}_row", f"{name}_column"]}.get(values.ndim, [])
+    words = ("index",) if values.ndim == 2 else ("row", "column", "layer")[: values.ndim - 1]
+    axes = [f"{name}_{word}" for word in words]
     unit = unit_of(system, name)
     return ["time", *axes], values, {"units": unit} if unit else {}
 
@@ -70,5 +71,5 @@ def to_dataframe(tr: RecordedRun) -> pandas.DataFrame:
 def element_columns(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
     """The elements of a name, (times,) each, by their labels; values are (times, ...) in its shape."""
     shape = values.shape[1:]
-    flat = (values if len(shape) < 2 else values.transpose(0, 2, 1)).reshape(len(values), math.prod(shape))
+    flat = values.transpose(0, *range(len(shape), 0, -1)).reshape(len(values), math.prod(shape))
     return {element_label(name, shape, k): flat[:, k] for k in range(flat.shape[1])}

@@ -157,8 +157,8 @@ class Trajectory(RecordedRun):
         return plot_path(self, name, ax)
 
     def plot_field(self, name: str, t: float | None = None, ax: Axes | None = None) -> Any:
-        """Draw an array at one time: a curve over its cells, or an image for two axes. By default at the end of the
-        run.
+        """Draw an array at one time: a curve over its cells, or an image for two axes; of three axes the slice in the
+        middle of the third. By default at the end of the run.
 
         Example
         -------

@@ -21,7 +21,7 @@ public:
     [[nodiscard]] bool make(std::int32_t n, const std::int32_t* begin, const std::int32_t* column,
                             const std::vector<std::int32_t>& cells) noexcept {
         try {
-            if (!order_.make(n, begin, column, cells, false)) return false;
+            if (!order_.make(n, begin, column, cells, Completed::nothing)) return false;
             n_ = n, half_ = std::min(order_.bandwidth(), widest_band);
             // A row from the first column below its diagonal to the last one that an exchange of rows may fill.
             width_ = 3 * half_ + 1;

@@ -1,4 +1,4 @@
-// ILU(0) by blocks: the unknowns of a cell are eliminated together.
+// ILU(0) by blocks: the unknowns of a cell are eliminated together; or entry by entry, in an order that has every pivot.
 //
 // Where patterns consist of whole blocks, ILU(0) entry by entry is ILU(0) block by block, with the diagonal blocks factored
 // exactly (Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed. 2003, 10.3).
@@ -17,9 +17,9 @@ template <class Number>
 class BlockFactors {
 public:
     [[nodiscard]] bool make(std::int32_t n, const std::int32_t* begin, const std::int32_t* column,
-                            const std::vector<std::int32_t>& cells) noexcept {
+                            const std::vector<std::int32_t>& cells, Completed completed) noexcept {
         try {
-            if (!order_.make(n, begin, column, cells, true)) return false;
+            if (!order_.make(n, begin, column, cells, completed)) return false;
             values_.resize(order_.column.size()), moved_.resize(order_.old.size());
         } catch (const std::bad_alloc&) {
             return false;

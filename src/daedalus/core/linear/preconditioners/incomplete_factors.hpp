@@ -55,9 +55,10 @@ public:
     }
 
     // In place.
-    void solve(Number* y) const noexcept {
+    void solve(Number* y) const noexcept { solve(y, y); }
+    void solve(const Number* b, Number* y) const noexcept {
         for (std::int32_t i = 0; i < n_; ++i) {
-            Number sum = y[i];
+            Number sum = b[i];
             for (std::int32_t p = begin_[i]; p < diagonal_[i]; ++p)
                 sum = difference(sum, product(factors_[p], y[column_[p]]));
             y[i] = sum;

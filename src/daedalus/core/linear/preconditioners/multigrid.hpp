@@ -27,28 +27,29 @@ struct SparseRows {
     std::vector<std::int32_t> begin{0}, column;
     std::vector<Number> values;
 
-    void multiply(const Number* x, Number* out) const noexcept {
-        for (std::int32_t i = 0; i < rows; ++i) {
-            Number sum(0);
-            for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p) sum += product(values[p], x[column[p]]);
-            out[i] = sum;
-        }
+    Number row_times(std::int32_t i, const Number* x) const noexcept {
+        Number sum(0);
+        for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p) sum += product(values[p], x[column[p]]);
+        return sum;
     }
-    // Its transpose, with rows that count as often as `sizes` says.
-    SparseRows transposed(const std::vector<double>& sizes) const {
-        SparseRows t;
-        t.rows = columns, t.columns = rows;
-        t.begin.assign(static_cast<std::size_t>(columns) + 1, 0);
-        t.column.resize(column.size()), t.values.resize(values.size());
-        for (const std::int32_t c : column) ++t.begin[c + 1];
-        for (std::int32_t c = 0; c < columns; ++c) t.begin[c + 1] += t.begin[c];
+    void multiply(const Number* x, Number* out) const noexcept {
+        for (std::int32_t i = 0; i < rows; ++i) out[i] = row_times(i, x);
+    }
+    // Its transpose, with rows that count as often as `sizes` says; a result that has its pattern keeps it.
+    void transpose_into(const std::vector<double>& sizes, SparseRows& t) const {
+        if (t.column.empty()) {
+            t.rows = columns, t.columns = rows;
+            t.begin.assign(static_cast<std::size_t>(columns) + 1, 0);
+            t.column.resize(column.size()), t.values.resize(values.size());
+            for (const std::int32_t c : column) ++t.begin[c + 1];
+            for (std::int32_t c = 0; c < columns; ++c) t.begin[c + 1] += t.begin[c];
+        }
         std::vector<std::int32_t> next(t.begin.begin(), t.begin.end() - 1);
         for (std::int32_t i = 0; i < rows; ++i)
             for (std::int32_t p = begin[i]; p < begin[i + 1]; ++p) {
                 const std::int32_t at = next[column[p]]++;
                 t.column[at] = i, t.values[at] = scaled(values[p], sizes[i]);
             }
-        return t;
     }
     // result = this times other, row by row (F. G. Gustavson, ACM TOMS 4, 1978), with columns that rise. A result that has
     // its pattern keeps it.
@@ -125,7 +126,8 @@ private:
         IncompleteFactors<Number> smoother;
         SparseRows<Number> product;      // A P
         std::vector<double> sizes;       // of the rows before they were scaled
-        std::vector<std::int32_t> kind, aggregate;
+        std::vector<std::int32_t> kind, aggregate, shares;  // shares: where each entry of A counts in P
+        std::vector<Number> inverses;                     // one over the diagonal of A_F, 0 where that has none
         std::int32_t aggregates = 0;
         std::vector<Number> x, rest, coarse;
     };
@@ -140,21 +142,26 @@ private:
         const bool again = !levels_.empty();
         if (!again) levels_.push_back(std::make_unique<Level>());
         SparseRows<Number>& fine = levels_[0]->matrix;
-        fine.rows = fine.columns = n;
-        fine.begin.assign(begin, begin + n + 1), fine.column.assign(column, column + begin[n]);
         fine.values.assign(values, values + begin[n]);
-        levels_[0]->sizes.resize(static_cast<std::size_t>(n)), levels_[0]->kind = kinds_;
+        if (!again) {
+            fine.rows = fine.columns = n;
+            fine.begin.assign(begin, begin + n + 1), fine.column.assign(column, column + begin[n]);
+            levels_[0]->sizes.resize(static_cast<std::size_t>(n)), levels_[0]->kind = kinds_;
+        }
         for (std::int32_t i = 0; i < n; ++i) levels_[0]->sizes[i] = 1 / scale[i];
         for (std::size_t k = 0;; ++k) {
             Level& own = *levels_[k];
             const SparseRows<Number>& a = own.matrix;
-            own.x.resize(a.rows), own.rest.resize(a.rows);
-            if (!own.smoother.make(a.rows, a.begin.data(), a.column.data())) return false;
+            if (!again && !own.smoother.make(a.rows, a.begin.data(), a.column.data())) return false;
             if (!own.smoother.factor(a.values.data())) return false;
-            if (!again) choose_aggregates(own);
+            if (!again) {
+                own.x.resize(a.rows), own.rest.resize(a.rows);
+                choose_aggregates(own);
+                own.coarse.resize(own.aggregates);
+                if (own.aggregates > 0) share_out(own);
+            }
             if (own.aggregates == 0) return true;
-            prolong(own), own.down = own.up.transposed(own.sizes);
-            own.coarse.resize(own.aggregates);
+            prolong(own), own.up.transpose_into(own.sizes, own.down);
             if (levels_.size() == k + 1) levels_.push_back(std::make_unique<Level>());
             Level& next = *levels_[k + 1];
             if (!again && !kinds_.empty()) {
@@ -233,10 +240,28 @@ private:
         if (count <= joins_little * n) own.aggregates = count;
     }
 
+    // The pattern of P: each row has the aggregates of what it is coupled to.
+    static void share_out(Level& own) {
+        const SparseRows<Number>& a = own.matrix;
+        SparseRows<Number>& up = own.up;
+        up.rows = a.rows, up.columns = own.aggregates;
+        own.shares.resize(a.column.size()), own.inverses.resize(static_cast<std::size_t>(a.rows));
+        for (std::int32_t i = 0; i < a.rows; ++i) {
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) up.column.push_back(own.aggregate[a.column[p]]);
+            const auto first = up.column.begin() + up.begin.back();
+            std::sort(first, up.column.end());
+            up.column.erase(std::unique(first, up.column.end()), up.column.end());
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p)
+                own.shares[p] = static_cast<std::int32_t>(
+                    std::lower_bound(first, up.column.end(), own.aggregate[a.column[p]]) - up.column.begin());
+            up.begin.push_back(static_cast<std::int32_t>(up.column.size()));
+        }
+        up.values.resize(up.column.size());
+    }
+
     static void prolong(Level& own) {
         const SparseRows<Number>& a = own.matrix;
         const std::vector<double> limit = limits(own);
-        SparseRows<Number> filtered = a, tentative;
         double norm = 0;
         for (std::int32_t i = 0; i < a.rows; ++i) {
             Number middle(0);
@@ -249,25 +274,22 @@ private:
                     middle += a.values[p];
             }
             const double size = magnitude(middle);
-            const bool fits = size > 0;
-            norm = larger(norm, fits ? 1 + around / size : 0);
-            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) {
-                const bool keeps = fits && is_kept(own, limit, i, p);
-                filtered.values[p] = a.column[p] == i ? Number(fits ? 1 : 0)
-                                     : keeps          ? product(a.values[p], reciprocal(middle))
-                                                      : Number(0);
-            }
+            own.inverses[i] = size > 0 ? reciprocal(middle) : Number(0);
+            norm = larger(norm, size > 0 ? 1 + around / size : 0);
         }
         // The norm is at least the spectral radius of D^-1 A_F.
         const double omega = norm > 0 ? 4.0 / 3.0 / norm : 0;
-        for (std::int32_t i = 0; i < a.rows; ++i)
-            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p)
-                filtered.values[p] = difference(Number(a.column[p] == i ? 1 : 0), scaled(filtered.values[p], omega));
-        tentative.rows = a.rows, tentative.columns = own.aggregates;
-        tentative.column = own.aggregate, tentative.values.assign(static_cast<std::size_t>(a.rows), Number(1));
-        tentative.begin.resize(static_cast<std::size_t>(a.rows) + 1);
-        for (std::int32_t i = 0; i <= a.rows; ++i) tentative.begin[i] = i;
-        filtered.multiply_into(tentative, own.up);
+        std::fill(own.up.values.begin(), own.up.values.end(), Number(0));
+        for (std::int32_t i = 0; i < a.rows; ++i) {
+            const bool fits = magnitude(own.inverses[i]) > 0;
+            for (std::int32_t p = a.begin[i]; p < a.begin[i + 1]; ++p) {
+                Number& share = own.up.values[own.shares[p]];
+                if (a.column[p] == i)
+                    share += Number(fits ? 1 - omega : 1);
+                else if (fits && is_kept(own, limit, i, p))
+                    share = difference(share, scaled(product(a.values[p], own.inverses[i]), omega));
+            }
+        }
     }
     static bool is_kept(const Level& own, const std::vector<double>& limit, std::int32_t i, std::int32_t p) noexcept {
         const std::int32_t j = own.matrix.column[p];
@@ -278,17 +300,16 @@ private:
         Level& own = *levels_[k];
         const std::int32_t n = own.matrix.rows;
         Number *x = own.x.data(), *rest = own.rest.data();
-        for (std::int32_t i = 0; i < n; ++i) x[i] = b[i];
-        own.smoother.solve(x);
+        own.smoother.solve(b, x);
         if (own.aggregates > 0) {
             subtract(own, b);
             own.down.multiply(rest, own.coarse.data());
             cycle(k + 1, own.coarse.data());
-            own.up.multiply(own.coarse.data(), rest);
-            for (std::int32_t i = 0; i < n; ++i) x[i] += rest[i];
+            for (std::int32_t i = 0; i < n; ++i) b[i] = x[i] + own.up.row_times(i, own.coarse.data());
+            return;
         }
         // On the last level a few rounds are as good as an exact solution.
-        for (int round = 0; own.aggregates == 0 && round < 3; ++round) {
+        for (int round = 0; round < 3; ++round) {
             subtract(own, b);
             own.smoother.solve(rest);
             for (std::int32_t i = 0; i < n; ++i) x[i] += rest[i];
@@ -297,8 +318,8 @@ private:
     }
     // rest = b - A x
     static void subtract(Level& own, const Number* b) noexcept {
-        own.matrix.multiply(own.x.data(), own.rest.data());
-        for (std::int32_t i = 0; i < own.matrix.rows; ++i) own.rest[i] = difference(b[i], own.rest[i]);
+        for (std::int32_t i = 0; i < own.matrix.rows; ++i)
+            own.rest[i] = difference(b[i], own.matrix.row_times(i, own.x.data()));
     }
 
     std::vector<std::int32_t> kinds_;
