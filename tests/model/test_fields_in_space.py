@@ -48,7 +48,9 @@ def test_faces_and_kernels_are_those_of_the_axes():
     u = dd.Model().state("u", (5, 4, 3))
     periodic = values_of(dd.convolve(u, kernel), u, numbers)
     np.testing.assert_allclose(periodic, convolve(numbers, kernel, mode="wrap"), atol=1e-13)
-    np.testing.assert_allclose(dd.convolve(numbers, kernel, 0.0), convolve(numbers, kernel, mode="constant"), atol=1e-13)
+    np.testing.assert_allclose(
+        dd.convolve(numbers, kernel, 0.0), convolve(numbers, kernel, mode="constant"), atol=1e-13
+    )
     face = generator.normal(size=(5, 4))
     edges = ["neumann", "neumann", (("dirichlet", face), "neumann")]
     found = values_of(dd.laplacian(u, 1.0, edges), u, numbers)

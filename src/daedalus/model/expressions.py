@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -80,12 +80,12 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
     )
 
 
-# Variables with three axes: NumPy arrays of symbols outside, matrices inside, since CasADi knows no more than these. A field
-# u[i, j, k] has the columns j + J k, in whose order its elements stand anyway.
+# Variables with three axes: NumPy arrays of symbols outside, matrices inside, since CasADi knows no more than these. A
+# field u[i, j, k] has the columns j + J k, in whose order its elements stand anyway.
 
 
-def as_written(symbol: ca.SX, shape: Shape) -> Any:
-    """The array of a symbol with three axes; any other symbol as it is.
+def as_written(symbol: ca.SX, shape: Shape) -> ca.SX:
+    """The array of a symbol with three axes, which is computed with in the same way; any other symbol as it is.
 
     Example
     -------
@@ -97,10 +97,10 @@ def as_written(symbol: ca.SX, shape: Shape) -> Any:
         return symbol
     flat = np.empty(symbol.numel(), dtype=object)
     flat[:] = symbol.elements()
-    return flat.reshape(shape, order="F")
+    return cast(ca.SX, flat.reshape(shape, order="F"))
 
 
-def has_three_axes(value: object) -> bool:
+def has_three_axes(value: object) -> TypeGuard[np.ndarray]:
     """Whether a value is an array of three axes, of symbols or numbers."""
     return isinstance(value, np.ndarray) and value.ndim == 3
 
@@ -127,7 +127,7 @@ def sides_of_arrays(left: object, right: object, where: str) -> tuple[Any, Any]:
 
     Raises a ModelError for arrays of different shape.
     """
-    shapes = [np.shape(side) for side in (left, right) if side is not ...]  # type: ignore[arg-type]
+    shapes = [np.shape(cast(Any, side)) for side in (left, right) if side is not ...]
     if len({shape for shape in shapes if shape not in ((), (1, 1))}) > 1:
         raise ModelError(
             f"The two sides of {where[:1].lower()}{where[1:]} have different shapes.",

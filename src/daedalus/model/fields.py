@@ -1,7 +1,8 @@
 """Differences on a grid: Laplacians, gradients, transport and convolutions of fields that stay arrays.
 
 A field has one value per cell, at the cell's centre: `m.state("u", 100)` in one dimension, `m.state("u", (64, 48))` in
-two, `m.state("u", (24, 24, 16))` in three. The first axis of the array is the first axis of space. Values beyond the edge follow from the boundary condition:
+two, `m.state("u", (24, 24, 16))` in three. The first axis of the array is the first axis of space. Values beyond the
+edge follow from the boundary condition:
 
     "periodic"            the field goes on at the other end
     "neumann"             no flow through the edge: the value beyond it equals the one before it
@@ -118,7 +119,9 @@ def upwind(u: Any, velocity: Any, h: Any, boundary: Any = "periodic") -> Any:
         # (1 + sign v) / 2 of the backward difference, the rest of the forward one. v times a sign bends and does not
         # jump: no cell needs a switch, which `sign` or `copysign` would be. The root of v² is |v| to the last bit.
         square = speed**2 + NOT_ZERO
-        size = square.sqrt() if isinstance(square, Cells) else ca.sqrt(square) if _is_symbolic(square) else np.sqrt(square)
+        size = (
+            square.sqrt() if isinstance(square, Cells) else ca.sqrt(square) if _is_symbolic(square) else np.sqrt(square)
+        )
         backward = 0.5 * (1 + speed / size)
         total = total + speed * (backward * (field - before) + (1 - backward) * (after - field)) / spacing
     return _like(total, u)

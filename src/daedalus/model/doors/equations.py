@@ -116,9 +116,7 @@ class EquationDoor(Notebook):
         """
         check_name(name, "algebraic")
         dims = check_shape(shape, name, 3)
-        own = make_variable(
-            name, "algebraic", dims, start=start, unit=unit, nominal=nominal, lower=lower, upper=upper
-        )
+        own = make_variable(name, "algebraic", dims, start=start, unit=unit, nominal=nominal, lower=lower, upper=upper)
         return as_written(self._declare(own), dims)
 
     def input(
@@ -203,7 +201,7 @@ class EquationDoor(Notebook):
         0.735759
         """
         if has_three_axes(expression):
-            return as_written(self.der(as_matrix(expression)), np.shape(expression))  # type: ignore[arg-type]
+            return as_written(self.der(as_matrix(expression)), expression.shape)
         value = as_expression(expression, "The argument of der")
         whole = self._whole_state(value)
         if whole is not None:

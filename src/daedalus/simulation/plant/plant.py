@@ -243,8 +243,9 @@ def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return flat[..., 0]
     if len(shape) == 1:
         return flat
-    lead = flat.shape[:-1]
-    return flat.reshape(*lead, *shape[::-1]).transpose(*range(len(lead)), *range(flat.ndim + len(shape) - 2, len(lead) - 1, -1))
+    lead, last = flat.ndim - 1, flat.ndim - 2 + len(shape)
+    turned = flat.reshape(*flat.shape[:-1], *shape[::-1])
+    return turned.transpose(*range(lead), *range(last, lead - 1, -1))
 
 
 # Keep many invariants that share variables: the shortest way onto them by a sparse solve instead of a formula.
