@@ -386,7 +386,9 @@ private:
 
     static Status reject(Integration& s, State& m, double h, double error) noexcept {
         ++s.rejected, ++m.refusals;
-        if (m.charges.in_step && m.refusals >= many_refusals) m.charges.give_up();
+        const bool hopeless = !(error < m.charges.refused_with) || m.refusals >= 2 * many_refusals;
+        if (m.charges.in_step && m.refusals >= many_refusals && hopeless) m.charges.give_up();
+        m.charges.refused_with = error;
         if (m.kept_part == 0 && std::isfinite(error)) m.defect_error = error;
         m.jacobian_fresh = m.jacobian_fresh && m.jacobian_known;
         s.h = std::isfinite(error) ? (m.first ? cut_of_first * h : h / quotient_of(m, error)) : cut_if_not_finite * h;

@@ -43,6 +43,8 @@ struct StageNewton : StageNoise<M, State> {
         const int most = m.most_iterations;
         m.charges.next_time = std::numeric_limits<double>::quiet_NaN();
         const bool fixed = s.fixed_step > 0;
+        // Behind a stop steps are short: what this one leaves of charges would be a large current there.
+        const bool sharp = m.charges.in_step && s.t_new == interval_end(s);
         m.contraction = std::pow(std::fmax(m.contraction, std::numeric_limits<double>::epsilon()), memory_of_rate);
         double before = 0, ratio_before = 0, theta = 0, first = 0;
         for (int round = 1; round <= most; ++round) {
@@ -79,7 +81,8 @@ struct StageNewton : StageNoise<M, State> {
             move_stages(m, -1, m.change);
             // The rate of the step before may promise too much: behind a quiet time everything moves at once.
             const double promised = round == 1 ? std::fmax(m.contraction, least_promise) : m.contraction;
-            if (promised * size <= m.newton_tolerance) {
+            const double left = promised * size / m.newton_tolerance;
+            if (left <= 1 && (!sharp || left <= left_of_charges || round == most)) {
                 if (round == 1) m.rate_of_newton = 0;
                 end_charges(s, m, m.charges, m.change + (m.stages - 1) * m.lanes, m.z + (m.stages - 1) * m.lanes);
                 return NewtonOutcome::converged;

@@ -22,8 +22,10 @@ inline namespace DAEDALUS_ISA {
 // as few left, stages of a thin layer are told apart by no more than those. Increments of voltages keep theirs: shorter steps
 // are taken with these.
 inline constexpr double half_the_digits = 1e-8, spacings_of_layer = 1e6;
-// Where Newton's method fails with charges and does not without, where steps are refused again and again, and behind a step
-// over what time does not resolve, the next ones are tried without: one at first, up to so many where that comes again.
+// What Newton's method leaves of charges where a step ends at a stop, in parts of what it leaves elsewhere.
+inline constexpr double left_of_charges = 1e-4;
+// Where Newton's method fails with charges and does not without, where steps are refused again and again though shorter ones
+// have no smaller errors, and behind a step over what time does not resolve, the next ones are tried without: one at first, up to so many where that comes again.
 inline constexpr int most_steps_without = 63;
 
 struct StepCharges {
@@ -36,6 +38,7 @@ struct StepCharges {
     double* last = nullptr;      // of the last stage where Newton's method evaluated it
     double* turned = nullptr;    // dP/dw dZ_s
     double* states = nullptr;    // x at t_(n+1)
+    double refused_with = 0;            // the error that the last step was refused with
     int without = 0, last_without = 0;  // so many steps more, and how many they were when that was set
     double begin_time = std::numeric_limits<double>::quiet_NaN(), next_time = begin_time;
 
