@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import daedalus as dd
-from daedalus.simulation.result.ending import time_text
 from daedalus.simulation.result.records_of_methods import ContactsStepped, OverlapAtStart
 from daedalus.simulation.result.records_on_the_way import PastAtStart
 
@@ -192,52 +191,6 @@ def test_events_of_contacts_are_saved(tmp_path):
     again = dd.load(tmp_path / "run.nc")
     assert [(e.name, e.time) for e in again.events] == [(e.name, e.time) for e in tr.events]
     assert np.array_equal(again.events[0].after["b.velocity"], tr.events[0].after["b.velocity"])
-
-
-@pytest.mark.parametrize(("friction", "direction", "paradox"), [(1.2, -1, False), (2.0, -1, True), (2.0, 1, False)])
-def test_painleves_paradox_is_named(friction, direction, paradox):
-    # A uniform rod at 60 degrees: W_nn - μ W_nd is (1 + 3 cos² - 3 μ sin cos) / m, negative from μ = 1.347 on.
-    angle = np.pi / 3
-    m = weighty()
-    b = m.body("rod", mass=1.0, inertia=4 / 12, orientation="planar", position=[0, np.sin(angle)],
-               velocity=[5.0 * direction, 0], rotation=angle, angular_velocity=0.0)  # fmt: skip
-    b.shape("sphere", size=1e-6, at=[-1.0, 0.0])
-    m.contact(b, dd.ground, friction=friction)
-    tr = dd.simulate(m, 0.02)
-    found = [record for record in tr.records if type(record).__name__ == "PainleveParadox"]
-    assert bool(found) == paradox
-    if paradox:
-        c, s = np.cos(angle), np.sin(angle)
-        assert found[0].share == pytest.approx((1 + 3 * c * c - 3 * friction * s * c) / (1 + 3 * c * c), rel=1e-4)
-
-
-def driven(block=True):
-    """A body that a constraint drives at 1 m/s, on a block before a wall or against the floor."""
-    m = dd.Model("drive")
-    m.gravity([0, -G] if not block else [0, 0])
-    square = (0.2, 0.2)
-    c = flat(m, "c", place=(-0.3, 0.0) if block else (0.0, 0.3), velocity=(1, 0) if block else (0, -1), sides=square)
-    along = c.position[0] + 0.3 if block else 0.3 - c.position[1]
-    m.constraint("drive", along - m.time)
-    if block:
-        flat(m, "a", place=(0.0, 0.0), sides=square)
-        m.ground.shape("plane", at=[0.3, 0], rotation=np.pi / 2)
-        m.contact("all", friction=0.3)
-    else:
-        m.contact(c, dd.ground, friction=0.3)
-    return m
-
-
-@pytest.mark.parametrize(("block", "names", "when"), [(True, "a_ground, c_a", 0.3), (False, "c_ground", 0.2)])
-@pytest.mark.parametrize("options", [{}, {"step": 0.01}])
-def test_contacts_that_contradict_a_constraint_are_named(block, names, when, options):
-    tr = dd.simulate(driven(block), 1.0, **options)
-    assert not tr.success
-    assert tr.stop.what == f"no motion obeys both the contacts and the joints at {time_text(tr.time[-1])}"
-    assert tr.stop.facts[0] == f"{names} against drive"
-    assert tr.time[-1] == pytest.approx(when, abs=0.011)
-    # The same drive pushes a block along as long as there is no wall.
-    assert dd.simulate(driven(block), 0.9 * when, **options).success
 
 
 def row_of_balls(count):

@@ -81,9 +81,20 @@ private:
 
     struct ImpulsesSoFar {
         std::vector<Twist> twists;
-        std::vector<ContactPoint> points;
-        std::vector<JointRow> links;
+        std::vector<Vector3> points;
+        std::vector<double> links;
     };
+
+    void keep(ImpulsesSoFar& to) const {
+        to.twists = twists, to.points.resize(points.size()), to.links.resize(links.size());
+        for (std::size_t k = 0; k < points.size(); ++k) to.points[k] = points[k].impulse;
+        for (std::size_t k = 0; k < links.size(); ++k) to.links[k] = links[k].impulse;
+    }
+    void go_back(const ImpulsesSoFar& to) {
+        twists = to.twists;
+        for (std::size_t k = 0; k < points.size(); ++k) points[k].impulse = to.points[k];
+        for (std::size_t k = 0; k < links.size(); ++k) links[k].impulse = to.links[k];
+    }
 
 
     ConeSolution solve_island(double wanted, int most_sweeps, int most_newton, std::size_t largest_newton, int patience) {
@@ -112,7 +123,7 @@ private:
     // residual before the next ones lessen it, so that a few of those are taken; the best impulses stay.
     int newton(double& best, double wanted, int most, std::size_t largest) {
         int steps = 0;
-        ImpulsesSoFar kept{twists, points, links};
+        keep(kept_);
         bool lost = false;
         held_back_ = first_held_back;
         double now = best;
@@ -122,9 +133,9 @@ private:
             lost = !(now < enough * best);
             worse = lost ? worse + 1 : 0;
             held_back_ = lost ? std::min(100 * held_back_, most_held_back) : held_back_ / 100;
-            if (!lost) best = now, kept = {twists, points, links};
+            if (!lost) best = now, keep(kept_);
         }
-        if (lost) twists = kept.twists, points = kept.points, links = kept.links;
+        if (lost) go_back(kept_);
         return steps;
     }
 
@@ -132,7 +143,7 @@ private:
     int convex_steps(double& best, double wanted, int most) {
         if (!(best > wanted) || most <= 0 || !answer_alone()) return 0;
         convex_.arrange(bodies, points, links);
-        ImpulsesSoFar kept{twists, points, links};
+        keep(kept_);
         std::vector<Vector3> u(points.size());
         std::vector<double> rates(links.size());
         bool lost = false;
@@ -148,10 +159,10 @@ private:
                 links[i].impulse += convex_.link_changes[i], pull(links[i], convex_.link_changes[i]);
             now = residual();
             lost = !(now < best);
-            if (!lost) best = now, kept = {twists, points, links};
+            if (!lost) best = now, keep(kept_);
             stiffness_ = std::min(10 * stiffness_, most_stiffness);
         }
-        if (lost) twists = kept.twists, points = kept.points, links = kept.links;
+        if (lost) go_back(kept_);
         if (!(best < enough * first)) in_a_row_ *= 2;
         return convex_.solved;
     }
@@ -210,7 +221,7 @@ private:
         if (p.rolling > 0 && p.roll_block > 0) {
             const double most = p.rolling * p.impulse.x;
             fresh.y = old.y - w.y / p.roll_block, fresh.z = old.z - w.z / p.roll_block;
-            const double length = std::hypot(fresh.y, fresh.z);
+            const double length = norm(fresh.y, fresh.z);
             if (length > most) fresh.y *= most / length, fresh.z *= most / length;
         }
         p.twist_impulse = fresh;
@@ -227,15 +238,15 @@ private:
             most = std::max(most, std::fabs(p.impulse.x - pressed) / r);
             if (!(p.friction > 0)) continue;
             double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
-            const double length = std::hypot(y, z), cone = p.friction * pressed;
+            const double length = norm(y, z), cone = p.friction * pressed;
             if (length > cone) y *= cone / length, z *= cone / length;
-            most = std::max(most, std::hypot(p.impulse.y - y, p.impulse.z - z) / r);
+            most = std::max(most, norm(p.impulse.y - y, p.impulse.z - z) / r);
             if (p.rolling > 0 && p.roll_block > 0) {
                 const Vector3 w = spin(p);
                 double a = p.twist_impulse.y - w.y / p.roll_block, b = p.twist_impulse.z - w.z / p.roll_block;
-                const double turn = std::hypot(a, b), held = p.rolling * pressed;
+                const double turn = norm(a, b), held = p.rolling * pressed;
                 if (turn > held) a *= held / turn, b *= held / turn;
-                most = std::max(most, std::hypot(p.twist_impulse.y - a, p.twist_impulse.z - b) * p.roll_block * norm(p.arm_b));
+                most = std::max(most, norm(p.twist_impulse.y - a, p.twist_impulse.z - b) * p.roll_block * norm(p.arm_b));
             }
         }
         for (const JointRow& link : links)
@@ -255,7 +266,7 @@ private:
         const std::size_t contacts = active_.size(), n = 3 * contacts + links.size();
         if (n == 0) return -1.0;
         if (n <= largest ? !over_impulses(n) : !over_velocities()) return -1.0;
-        const ImpulsesSoFar before_it{twists, points, links};
+        keep(before_);
         double least = std::numeric_limits<double>::infinity(), best_share = 1.0;
         const auto take = [&](double share) {
             for (std::size_t k = 0; k < contacts; ++k) {
@@ -273,7 +284,7 @@ private:
             const double after = take(share);
             if (after < enough * before) return after;
             if (after < least) least = after, best_share = share;
-            twists = before_it.twists, points = before_it.points, links = before_it.links;
+            go_back(before_);
         }
         return std::isfinite(least) ? take(best_share) : -1.0;
     }
@@ -367,6 +378,7 @@ private:
     std::vector<LinearLaw> laws_, link_laws_;
     std::vector<double> jacobian_, delassus_, right_;
     std::vector<std::size_t> active_;
+    ImpulsesSoFar kept_, before_;
     double held_back_ = first_held_back, stiffness_ = first_stiffness;
     int in_a_row_ = first_convex;
 };

@@ -27,7 +27,7 @@ namespace daedalus::contact {
 // The projection onto the cone of friction, and its derivative.
 inline Vector3 onto_cone(const Vector3& z, double friction, Matrix3& slope) {
     slope = Matrix3{};
-    const double length = std::sqrt(z.y * z.y + z.z * z.z);
+    const double length = norm(z.y, z.z);
     if (friction > 0 && length <= friction * z.x) return slope(0, 0) = slope(1, 1) = slope(2, 2) = 1.0, z;
     if (friction * length <= -z.x) return {};
     const double share = 1.0 / (1.0 + friction * friction), normal = share * (z.x + friction * length);
@@ -242,7 +242,7 @@ private:
             const ContactPoint& p = points[k];
             const double r = stiffness * step_of_map(p);
             Vector3 ahead = u[k] + moved(k, 3, y);
-            ahead.x += p.friction * std::sqrt(u[k].y * u[k].y + u[k].z * u[k].z) - p.bound;
+            ahead.x += p.friction * norm(u[k].y, u[k].z) - p.bound;
             Matrix3 bend;
             aims_[k] = p.impulse - r * ahead;
             pushes_[k] = onto_cone(aims_[k], p.friction, bend);

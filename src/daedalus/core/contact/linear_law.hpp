@@ -29,7 +29,7 @@ inline LinearLaw law_near(const ContactPoint& p, const Vector3& u, double proxim
     hold(0, p.bound - u.x);
     if (!(p.friction > 0)) return let_go(1), let_go(2), law;
     const double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
-    const double length = std::hypot(y, z), cone = p.friction * pressed;
+    const double length = norm(y, z), cone = p.friction * pressed;
     if (length <= cone) return hold(1, -u.y), hold(2, -u.z), law;
     // Sliding: P_t is the cone's radius along (y, z), which turns and grows with P and u.
     const double d[2] = {y / length, z / length}, ratio = cone / length;

@@ -23,7 +23,7 @@ inline Vector3 impulse_of_one(const Matrix3& w, double friction, const Vector3& 
         t.x = (-given.x - w(0, 1) * t.y - w(0, 2) * t.z) / w(0, 0);
         return t;
     };
-    const auto excess = [&](const Vector3& t) { return std::hypot(t.y, t.z) - friction * t.x; };
+    const auto excess = [&](const Vector3& t) { return norm(t.y, t.z) - friction * t.x; };
     const Vector3 sticking = sliding(0.0);
     if (excess(sticking) <= 0) return sticking;
     double low = 0.0, high = w(1, 1) + w(2, 2);
@@ -50,7 +50,7 @@ inline Vector3 impulse_of_one(const Matrix3& w, double friction, const Vector3& 
     }
     Vector3 found = sliding(high);
     // On the cone to the last bit.
-    const double length = std::hypot(found.y, found.z), most = friction * found.x;
+    const double length = norm(found.y, found.z), most = friction * found.x;
     if (length > 0) found.y *= most / length, found.z *= most / length;
     return found;
 }

@@ -37,6 +37,14 @@ class _BodyGroup:
         return [(own, width * k + first + j) for k, row in zip(self.bodies, places) for j, own in enumerate(row)]
 
 
+class _Turning(NamedTuple):
+    """Bodies of one kind that turn, and where their attitudes stand in a row."""
+
+    kind: str
+    bodies: np.ndarray
+    attitude: np.ndarray
+
+
 class _Gathering(NamedTuple):
     """Numbers that a row and a table of all bodies share: where they stand in each."""
 
@@ -57,7 +65,9 @@ class BodyRows:
         self._groups = self._read_groups(book)
         self._velocities, self._places, self._moved = self._gatherings()
         # Quaternions and the like are computed body by body.
-        self._turning = [g for g in self._groups if g.kind is not None]
+        self._turning = [
+            _Turning(g.kind, np.array(g.bodies), np.array(g.attitude)) for g in self._groups if g.kind is not None
+        ]
 
     def _read_groups(self, book: Model) -> list[_BodyGroup]:
         places = {label: k for k, label in enumerate(self.system.labels["x"])}
@@ -181,16 +191,22 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
+def lengths_of(rows: np.ndarray) -> np.ndarray:
+    """Those of rows, in a column."""
+    column: np.ndarray = np.sqrt(np.einsum("ni,ni->n", rows, rows))[:, None]
+    return column
+
+
 def turned(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
     """Quaternions (n, 4) turned by rotation vectors (n, 3) in the body frame, of unit length."""
-    angle = np.linalg.norm(turn, axis=1, keepdims=True)
+    angle = lengths_of(turn)
     half = np.where(angle > 1e-8, np.sin(0.5 * angle) / np.where(angle > 0, angle, 1.0), 0.5 - angle**2 / 48)
     w, v = np.cos(0.5 * angle)[:, 0], half * turn
     a, b = q[:, 0], q[:, 1:]
     out = np.empty_like(q)
     out[:, 0] = a * w - np.sum(b * v, axis=1)
     out[:, 1:] = a[:, None] * v + w[:, None] * b + cross(b, v)
-    unit: np.ndarray = out / np.linalg.norm(out, axis=1, keepdims=True)
+    unit: np.ndarray = out / lengths_of(out)
     return unit
 
 

@@ -85,7 +85,7 @@ class ContactProblem:
 
     def took(self, points: np.ndarray, h: float, modes: np.ndarray | None = None) -> None:
         """A step that counts: its points and its length, and the modes of frictions and stops."""
-        self.pushed, self.taken = frozenset((int(a), int(b)) for a, b in points[:, 13:]), h
+        self.pushed, self.taken = frozenset(zip(*points[:, 13:].T.astype(int).tolist())), h
         if modes is not None and self.beside is not None:
             held = np.flatnonzero((modes == 1) & ~self.beside.is_friction)
             self.pushed |= {(STOP, int(k)) for k in held}
@@ -101,7 +101,7 @@ class ContactProblem:
         bouncing = (self.bodies.laws[info[:, 1].astype(int), 1] > 0) & (speed < -self.lengths.bounce)
         near &= ~bouncing
         if near.any():
-            near &= np.array([(int(a), int(b)) in self.pushed for a, b in info[:, 4:6]])
+            near &= np.array([pair in self.pushed for pair in zip(*info[:, 4:6].T.astype(int).tolist())])
         return near
 
     # -- the problem -------------------------------------------------------------------------------------------

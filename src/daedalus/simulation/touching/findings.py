@@ -104,17 +104,34 @@ def lifting(
     own = np.flatnonzero(still & (friction > 0))
     if not len(own):
         return share
+    # Only those that slide are looked at further.
     sides, normal = points[own, 13:15].astype(int), points[own, 6:9]
-    parts = _parts(bodies.rows.poses(x), sides, points[own, 3:6])
-    slip = np.einsum("nsij,nsj->ni", parts, bodies.rows.twists(x)[sides])
+    poses, twists = bodies.rows.poses(x), bodies.rows.twists(x)
+    slip = _slip(poses, twists, sides, points[own, 3:6])
     slip -= np.sum(slip * normal, axis=1)[:, None] * normal
     speed = np.linalg.norm(slip, axis=1)
-    felt = _felt(bodies, x, parts, sides, joints)
-    along = normal - friction[own, None] * slip / np.maximum(speed, slow)[:, None]
+    slides = speed > slow
+    own, sides, normal, slip, speed = own[slides], sides[slides], normal[slides], slip[slides], speed[slides]
+    if not len(own):
+        return share
+    felt = _felt(bodies, x, _parts(poses, sides, points[own, 3:6]), sides, joints)
+    along = normal - friction[own, None] * slip / speed[:, None]
     alone, lifted = (np.einsum("ni,nij,nj->n", normal, felt, way) for way in (normal, along))
-    slides = (speed > slow) & (alone > 0)
-    share[own[slides]] = lifted[slides] / alone[slides]
+    pushed = alone > 0
+    share[own[pushed]] = lifted[pushed] / alone[pushed]
     return share
+
+
+def _slip(poses: np.ndarray, twists: np.ndarray, sides: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The velocities of points, second body against first."""
+    turns = np.moveaxis(matrix_of(poses[:, 3:].T), -1, 0)
+    spins = np.einsum("bij,bj->bi", turns, twists[:, 3:])
+    found = np.zeros((len(places), 3))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        body = sides[:, side]
+        velocity = twists[body, :3] + cross(spins[body], places - poses[body, :3])
+        found += sign * np.where(body[:, None] >= 0, velocity, 0.0)
+    return found
 
 
 def _parts(poses: np.ndarray, sides: np.ndarray, places: np.ndarray) -> np.ndarray:
