@@ -323,3 +323,14 @@ def test_a_force_with_the_other_sign_is_told(speed: float) -> None:
         "brake acts the wrong way round at t = 0; a force of 1 changes the rate of its speed by -0.5; "
         "try + brake in place of - brake in the equations of motion"
     )
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_a_block_turns_every_half_period_at_any_size(size):
+    """On a spring with a friction of a tenth of its first force, in metres and in nanometres: at rest at 5 π."""
+    m = dd.Model("block")
+    x, v = m.state("x", start=size, nominal=size), m.state("v", start=0.0, nominal=size)
+    force = m.friction("floor", v, kinetic=0.1 * size)
+    m.equation([m.der(x), m.der(v)], [v, -x + force])
+    tr = dd.simulate(m, 20.0, rtol=1e-9)
+    assert [each.time for each in tr.transitions] == pytest.approx(np.pi * np.arange(1, 6), rel=1e-8)

@@ -25,7 +25,7 @@ from daedalus.model.variables import Contact, Manner, make_variable
 from daedalus.model.written import Equation
 
 # A contact changes where a gap, a speed or a force has passed zero by this: what touches without a force would else
-# leave zero by rounding alone. Of a gap it is a share of its usual size.
+# leave zero by rounding alone. Of gaps and speeds it is a share of their usual size.
 MARGIN = 1e-12
 
 
@@ -95,7 +95,7 @@ class ContactDoor(ClockDoor):
         )
         self.written.outputs[f"{name}.velocity"], self.written.outputs[f"{name}.limit"] = rate, levels[1]
         self.written.output_units |= {f"{name}.velocity": units[1], f"{name}.limit": units[0]}
-        guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + MARGIN
+        guard = (1 - mode**2) * (levels[1] - ca.fabs(force)) + mode * rate + self._margin(mode**2, rate)
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("friction", name)))
 
     def unilateral(self, name: str, gap: object, restitution: object = 0.0) -> ca.SX:
@@ -137,28 +137,33 @@ class ContactDoor(ClockDoor):
                 remedy="restitution=0.5",
             )
         self._check_moves(distance, f"Unilateral constraint {name!r}")
-        seen = self._check_positions(distance, f"Unilateral constraint {name!r}")  # type: ignore[attr-defined]
+        self._check_positions(distance, f"Unilateral constraint {name!r}")  # type: ignore[attr-defined]
         multiplier, mode = self._contact_variables(name, 0.0)
         rate = self._along(distance)
         closing = self._along(rate)
         self.written.equations[f"{name}.law"] = Equation(f"{name}.law", mode * closing + (1 - mode) * multiplier)
         self.written.outputs |= {f"{name}.gap": distance, f"{name}.rate": rate, f"{name}.restitution": bounce}
-        guard = (1 - mode) * distance + mode * multiplier + MARGIN
-        usual = self._usual_size(distance, seen)
-        if not usual.is_one():
-            guard += (1 - mode) * MARGIN * (usual - 1)
+        guard = (1 - mode) * distance + mode * multiplier + self._margin(1 - mode, distance)
         self._write_event(f"{name}.change", guard, -1, {}, False, Manner(contact=Contact("unilateral", name)))
         self._push(distance, multiplier)
         return multiplier
 
-    def _usual_size(self, gap: ca.SX, seen: Sequence[tuple[str, int, int]]) -> ca.SX:
-        """How far a gap moves with positions by their nominal values; 1 where all of these are 1."""
-        book = self.written
-        own = [(name, k) for name, k, _ in seen if name in book.mechanics.positions]
-        parts = [(book.symbols[name][k], book.variables[name].nominal[k] or 1.0) for name, k in own]
-        if all(nominal == 1 for _, nominal in parts):
+    def _margin(self, holds: ca.SX, expression: ca.SX) -> ca.SX:
+        """The margin of a guard that is a gap or a speed where `holds` is 1, and else a force."""
+        usual = self._usual_size(expression)
+        return ca.SX(MARGIN) if usual.is_one() else MARGIN + holds * MARGIN * (usual - 1)
+
+    def _usual_size(self, expression: ca.SX) -> ca.SX:
+        """How far a gap or a speed moves with states by their nominal values, at most 1, as rest is judged."""
+        parts, book = [], self.written
+        for symbol in ca.symvar(expression):
+            name, k, *_ = book.known[symbol_key(symbol)]
+            if name in book.variables and book.variables[name].kind == "state":
+                parts.append((symbol, book.variables[name].nominal[k] or 1.0))
+        if all(nominal >= 1 for _, nominal in parts):
             return ca.SX(1)
-        return ca.sqrt(sum((ca.jacobian(gap, symbol) * nominal) ** 2 for symbol, nominal in parts))
+        moved = sum((ca.jacobian(expression, symbol) * nominal) ** 2 for symbol, nominal in parts)
+        return ca.fmin(1.0, ca.sqrt(moved))
 
     def _along(self, expression: ca.SX) -> ca.SX:
         """The rate of an expression along the motion and the inputs."""
