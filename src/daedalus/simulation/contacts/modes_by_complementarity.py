@@ -4,7 +4,8 @@ A friction at rest sticks, with a force within its limit, or slides, in the dire
 constraint that is closed pushes, with a force that is not negative, or opens, with an acceleration that is not.
 Modes are turned one after the other, the first that contradicts itself first, which ends for P-matrices (K. G. Murty,
 Opsearch 11, 1974); frictions whose limits depend on other forces may have none. Where it does not end all combinations
-are looked at. At a dead centre a friction has no hold on its speed, and slides with it.
+are looked at, or of many contacts the forces of least constraint. At a dead centre a friction has no hold on its speed,
+and slides with it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from daedalus.deadline import poll
 from daedalus.simulation.contacts.at_rest import MOST_COMBINATIONS, ContactsAtRest, FoundModes
+from daedalus.simulation.contacts.many_at_rest import modes_of_many
 from daedalus.simulation.contacts.ways_to_share import check_shares, lasting, shared
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 
@@ -39,6 +41,8 @@ def settled_modes(rest: ContactsAtRest, guess: np.ndarray) -> FoundModes:
             break
         seen.add(tuple(modes))
         modes[wrong] = turned
+    if rest.combinations > MOST_COMBINATIONS:
+        return modes_of_many(rest, guess)
     found = rest.every_way(guess)
     if not found:
         raise rest.none_fits()

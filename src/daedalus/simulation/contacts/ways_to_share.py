@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO, SINGULAR
 from daedalus.simulation.contacts.at_rest import FORCE, MOST_COMBINATIONS, ContactsAtRest, FoundModes
+from daedalus.simulation.contacts.many_at_rest import modes_of_many
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 
 # A contact is held by others where they take all but this share of what its own force does to it.
@@ -24,19 +25,24 @@ AHEAD = 1e-6
 
 def shared(rest: ContactsAtRest, modes: np.ndarray) -> FoundModes:
     """Modes in which some contacts carry no more than they must where several hold the same motion."""
-    found = rest.every_way(modes)
-    if not found:
-        raise rest.not_shared(modes)
-    rest.check_same_motion(found)
-    way = _best(rest, found)
+    if rest.combinations > MOST_COMBINATIONS:
+        way = modes_of_many(rest, modes)
+    else:
+        found = rest.every_way(modes)
+        if not found:
+            raise rest.not_shared(modes)
+        rest.check_same_motion(found)
+        way = _best(rest, found)
     check_shares(rest, way)
     return way
 
 
 def lasting(rest: ContactsAtRest, way: FoundModes) -> FoundModes:
     """Other modes where a friction that shares its load is at its limit already: it would slip at once."""
-    if len(rest.frictions) < 2 or _room(rest, way) >= 0 or rest.combinations > MOST_COMBINATIONS:
+    if len(rest.frictions) < 2 or _room(rest, way) >= 0:
         return way
+    if rest.combinations > MOST_COMBINATIONS:
+        return way if rest.laws.limits_depend_on_forces else modes_of_many(rest, way.modes)
     return _best(rest, [way, *rest.every_way(way.modes)])
 
 
