@@ -7,7 +7,12 @@ from tests.support.records_of import records_of
 
 import daedalus as dd
 from daedalus import catalogue
+from daedalus.compilation.array_code import array_code
+from daedalus.compilation.llvm_code import Style
+from daedalus.model.expressions import nonzeros
+from daedalus.model.system.instruction_list import read_instructions
 from daedalus.reduction.forms import explicit_form
+from daedalus.reduction.forms.condensed_form import condensed_form
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.linear_model import linear_model
 from daedalus.simulation.plant.linear_plant import LinearPlant
@@ -180,3 +185,27 @@ def test_pivots_of_a_chain_are_kept_where_new_ones_are_no_better():
     work = model.work(tr.time, tr._x, np.zeros(0), p)
     assert work["factorisations"] == len(tr.time) > 40
     assert work["orderings"] <= 2
+
+
+def chain_of_hinges(count: int) -> dd.Model:
+    m, before = dd.Model("chain"), dd.ground
+    m.gravity([0, 0, -9.81])
+    for k in range(count):
+        link = m.body(f"b{k}", mass=1.0, inertia=[0.02, 0.03, 0.01], position=[0.1 + 0.2 * k, 0, 0])
+        m.joint(f"j{k}", "revolute", before, link, at_a=[0.1 if k else 0, 0, 0], at_b=[-0.1, 0, 0], axis_a=[0, 1, 0])
+        before = link
+    return m
+
+
+@pytest.mark.wide
+def test_the_code_of_a_longer_chain_is_no_longer():
+    """Equal bodies are turns of the same loops: as many operations are written for twice the bodies."""
+    written = []
+    for count in (24, 48):
+        form = condensed_form(system := solvable(chain_of_hinges(count).freeze()))
+        results = [nonzeros(form.matrix), form.right, form.values]
+        rows = read_instructions(ca.Function("matrix", system.symbols(("t", "x", "u", "p")), results))
+        code = array_code(rows, Style(strict=True, fuse=False, chunk=2000))
+        assert code is not None
+        written.append(code.written)
+    assert written[0] == written[1] < len(rows) / 20
