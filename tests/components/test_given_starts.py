@@ -80,3 +80,19 @@ def test_areas_stand_apart_from_starts():
     )
     assert first == pytest.approx(second, rel=1e-6)
     assert abs(third - first) > 0.03
+
+
+@pytest.mark.parametrize(
+    ("coupling", "currents"),
+    [
+        # Each coil has its own; with one flux alone, all is in the first: 10 mA + 2 · 2 mA, which feeds both.
+        ("0.5", (10e-3, 2e-3)),
+        ("1", (14e-3 * 2e3 / (2e3 + 4 * 1e3), None)),
+    ],
+)
+def test_coupled_coils_begin_with_their_currents(coupling, currents):
+    tr = begun(f"L1 a 0 1m ic=10m\nL2 b 0 4m ic=2m\nK1 L1 L2 {coupling}\nR1 a 0 1k\nR2 b 0 2k")
+    assert tr.success, tr.stop_reason
+    assert tr["v_a"][0] == pytest.approx(-1e3 * currents[0], rel=1e-9)
+    expected = 2 * tr["v_a"][0] if currents[1] is None else -2e3 * currents[1]
+    assert tr["v_b"][0] == pytest.approx(expected, rel=1e-9)

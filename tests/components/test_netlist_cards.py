@@ -318,3 +318,29 @@ def test_exponentials_of_behavioural_sources_have_operating_points(voltage):
     first, second = (1e-14 * np.expm1(across / 0.02585) for across in (a - b, b))
     assert (voltage - a) / 1e3 == pytest.approx(first, rel=1e-6)
     assert first == pytest.approx(second + b / 1e4, rel=1e-6)
+
+
+def test_straight_lines_of_a_source_go_on_outside():
+    """As pwl() of ngspice 39; a TABLE stays constant."""
+    text = "t\nV1 a 0 3\nB1 b 0 V={pwl(v(a),-1,0,1,1,2,3)}\nE1 c 0 TABLE {v(a)} = (-1,0) (1,1) (2,3)\n"
+    text += "R1 b 0 1k\nR2 c 0 1k\n"
+    point = dd.equilibrium(dd.components.from_spice(text))
+    assert (point["v_b"], point["v_c"]) == (pytest.approx(5.0), pytest.approx(3.0))
+    low = dd.equilibrium(dd.components.from_spice(text.replace("V1 a 0 3", "V1 a 0 -3")))
+    assert (low["v_b"], low["v_c"]) == (pytest.approx(-1.0), pytest.approx(0.0))
+
+
+def test_ends_that_a_subcircuit_does_not_use_carry_nothing():
+    """An end of its own, and a global node."""
+    text = """t
+.global vcc
+VCC vcc 0 5
+.subckt half in nc out
+R1 in out 1k
+R2 out 0 1k
+.ends
+X1 vcc x o half
+R3 x 0 1k
+"""
+    point = dd.equilibrium(dd.components.from_spice(text))
+    assert (point["v_o"], point["v_x"]) == (pytest.approx(2.5), pytest.approx(0.0))

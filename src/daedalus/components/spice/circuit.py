@@ -168,6 +168,8 @@ class Circuit:
                 ports.append(self.m.add(electrical.Ground("ground")).pin)
             if len(ports) > 1:
                 self.m.connect(*ports)
+            elif not top and (node in self.block.ports or node in self.netlist.shared):
+                self.m.equation(ports[0].current, 0, name=f"open {node}")
             if top:
                 self.m.output(f"v_{self.words[node]}", ports[0].voltage, unit="V")
 
@@ -317,7 +319,7 @@ class Circuit:
             add_charges(self, name, self.two_ends(card), [Held("voltage", "plus", "minus", 1, lambda v: value * v)])
             return
         self.add(electrical.Capacitor(name, capacitance=value), name, self.two_ends(card))
-        self._given(f"{name}.voltage", card)
+        self.given(f"{name}.voltage", card)
 
     def _moving_capacitor(self, card: Card, name: str, text: str, word: str) -> None:
         """A charge that is a formula (q=), or a capacitance: current = C · voltage' (c=)."""
@@ -336,10 +338,11 @@ class Circuit:
             self.add(own, name, self.two_ends(card))
             return
         self.add(electrical.Inductor(name, inductance=value), name, self.two_ends(card))
-        self._given(f"{name}.current", card)
+        self.given(f"{name}.current", card)
 
-    def _given(self, state: str, card: Card) -> None:
-        value = self.option(card, "ic")
+    def given(self, state: str, card: Card, value: float | None = None) -> None:
+        """Let a state begin at what IC= of an element says, or at a value that follows from it."""
+        value = self.option(card, "ic") if value is None else value
         run = self.netlist.transient
         if value is not None and run.is_asked and not run.starts_given:
             told = f"{card.where}: ic= is not used, as in SPICE: .tran without uic starts at the operating point."

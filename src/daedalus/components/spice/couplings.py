@@ -63,6 +63,11 @@ def _coupled(circuit: Any, coils: list[str], couplings: list[Card]) -> None:
         ends = {f"{end}_{k + 1}": node for k, coil in enumerate(coils)
                 for end, node in ends_of(circuit.coils[coil]).items()}  # fmt: skip
     circuit.add(part, name, ends)
+    states = ["primary_current", "secondary_current"]
+    if len(coils) > 2:
+        states = [f"current_{k + 1}" for k in range(len(coils))]
+    for coil, state in zip(coils, states):
+        circuit.given(f"{name}.{state}", circuit.coils[coil])
 
 
 def _ideal_signs(circuit: Any, coils: list[str], couplings: list[Card]) -> list[float] | None:
@@ -87,6 +92,12 @@ def _ideally_coupled(circuit: Any, name: str, coils: list[str], inductances: lis
     first, *others = (ends_of(circuit.coils[coil]) for coil in coils)
     own = circuit.elements[coils[0]]
     circuit.add(electrical.Inductor(own, inductance=inductances[0]), own, first)
+    # What the others carry at the start is in the flux of the first.
+    given = [circuit.option(circuit.coils[coil], "ic") for coil in coils]
+    if any(given):
+        turns = [sign * (size / inductances[0]) ** 0.5 for sign, size in zip(signs, inductances)]
+        together = sum(n * (current or 0.0) for n, current in zip(turns, given))
+        circuit.given(f"{own}.current", circuit.coils[coils[0]], together)
     for k, second in enumerate(others, 1):
         other = name if k == 1 else f"{name}_{k}"
         while k > 1 and other in circuit.elements.values():

@@ -67,6 +67,14 @@ def _table(x: Any, *points: float) -> Any:
     return found
 
 
+def _lines(x: Any, *points: float) -> Any:
+    """Straight lines through points, the first and the last going on outside, as pwl() of ngspice has them."""
+    inside, places, values = _table(x, *points), points[::2], points[1::2]
+    first = (values[1] - values[0]) / (places[1] - places[0])
+    last = (values[-1] - values[-2]) / (places[-1] - places[-2])
+    return inside + first * (_smallest(x, places[0]) - places[0]) + last * (_largest(x, places[-1]) - places[-1])
+
+
 def _power(x: Any, y: Any) -> Any:
     if isinstance(y, (int, float)) and float(y).is_integer() and abs(y) <= 16:
         return x ** int(y)
@@ -89,7 +97,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "arctan": (ca.atan, 1, 1),
     "uramp": (lambda x: ca.fmax(x, 0), 1, 1), "limit": (_limited, 3, 3), "if": (_choose, 3, 3),
     "ternary_fcn": (_choose, 3, 3), "atan2": (ca.atan2, 2, 2), "hypot": (lambda x, y: ca.sqrt(x * x + y * y), 2, 2),
-    "table": (_table, 5, 4096), "pwl": (_table, 5, 4096), "square": (lambda x: x * x, 1, 1),
+    "table": (_table, 5, 4096), "pwl": (_lines, 5, 4096), "square": (lambda x: x * x, 1, 1),
 }  # fmt: skip
 
 
