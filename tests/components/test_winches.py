@@ -202,3 +202,20 @@ def test_losses_are_conditions_alone_and_frictions_beside_frictions() -> None:
     modes = {f"gear{k}.friction.mode" for k, (kind, *_) in enumerate(w.links) if kind == "gear"}
     assert modes <= {*beside.labels["p"]}
     assert not any("mode" in name for name in alone.labels["p"])
+
+
+def test_derivatives_of_a_gear_beside_a_brake() -> None:
+    """They ended with "no modes fit" when the brake lets go."""
+    m, start = dd.Model("hoist"), {"motor.angle": 0.0, "motor.speed": 0.0}
+    motor, drum = m.add(R.Inertia("motor", inertia=0.1)), m.add(R.Inertia("drum", inertia=1.0))
+    gear, brake = m.add(R.Gear("gear", reduction=5.0, efficiency=0.7)), m.add(R.Brake("brake", capacity=0.1))
+    drive = m.add(R.TorqueSource("drive", torque=ca.sin(3 * m.time)))
+    m.connect(drive.shaft, motor.shaft, gear.shaft_a)
+    m.connect(gear.shaft_b, drum.shaft, brake.shaft)
+    s = dd.sensitivities(m, 0.5, start=start, rtol=1e-8)
+    at = s.labels.index("motor.angle"), s.system.labels["p"].index("motor.inertia")
+    ends = [
+        float(dd.simulate(m, 0.5, start=start, parameters={"motor.inertia": j}, rtol=1e-10).end["motor.angle"])
+        for j in (0.0999, 0.1001)
+    ]
+    assert float(s.by_parameters[at]) == pytest.approx((ends[1] - ends[0]) / 2e-4, rel=1e-5)
