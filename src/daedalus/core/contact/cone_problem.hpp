@@ -75,9 +75,11 @@ private:
     static constexpr double most_held_back = 1e-2;
 
     // Steps that cannot go astray come a few at a time, and twice as many where those did not lessen the residual; each
-    // to this share of the residual before it, by at most so many equations. Contacts become ten times as stiff each time; at the most, rounding is a hundredth of what is asked.
+    // to this share of the residual before it, by at most so many equations. Contacts become ten times as stiff each
+    // time, and beyond the usual where that does not lessen the residual: a load then has far to go. At the most,
+    // rounding is a tenth of what is asked.
     static constexpr int first_convex = 5, most_equations = 40;
-    static constexpr double share_of_residual = 0.05, first_stiffness = 1e3, most_stiffness = 1e5;
+    static constexpr double share_of_residual = 0.05, first_stiffness = 1e3, usual_stiffness = 1e5, most_stiffness = 1e7;
 
     struct ImpulsesSoFar {
         std::vector<Twist> twists;
@@ -157,10 +159,11 @@ private:
             for (std::size_t i = 0; i < points.size(); ++i) points[i].impulse += convex_.changes[i], push(points[i], convex_.changes[i]);
             for (std::size_t i = 0; i < links.size(); ++i)
                 links[i].impulse += convex_.link_changes[i], pull(links[i], convex_.link_changes[i]);
+            const double before = now;
             now = residual();
             lost = !(now < best);
             if (!lost) best = now, keep(kept_);
-            stiffness_ = std::min(10 * stiffness_, most_stiffness);
+            if (stiffness_ < usual_stiffness || !(now < enough * before)) stiffness_ = std::min(10 * stiffness_, most_stiffness);
         }
         if (lost) go_back(kept_);
         if (!(best < enough * first)) in_a_row_ *= 2;
