@@ -249,7 +249,7 @@ def test_the_highest_orbit_in_a_given_time():
 
 @pytest.mark.long
 def test_a_free_flying_robot():
-    # Y. Sakawa (1999); Betts, Practical Methods (2010), problem 6.13: 7.9101471.
+    # Y. Sakawa (1999); Betts, Practical Methods (2010), problem 6.13: 7.9101471, a local optimum.
     m = dd.Model("robot")
     x, u = m.state("x", 6, start=[-10.0, -10.0, 0.0, 0.0, np.pi / 2, 0.0]), m.input("u", 4)
     one, two = u[0] - u[1], u[2] - u[3]
@@ -261,4 +261,4 @@ def test_a_free_flying_robot():
     for k in (0, 2):
         ocp.subject_to(u[k] + u[k + 1] <= 1.0, name=f"jets {k}")
     ocp.minimise(running=ca.sum1(u))
-    solved(ocp, 7.9101471, 1e-2, mesh_tolerance=1e-4)
+    solved(ocp, 7.9101471, 1e-2, mesh_tolerance=1e-4, starts=1)

@@ -175,7 +175,8 @@ def test_periodic_motions_under_constraints_are_those_of_angles(fixed, method):
     other.periodic()
     other.subject_to(ca.sin(angle) <= -0.3, at=0.5)
     other.minimise(running=torque**2)
-    plans = one.solve(method), other.solve(method)
+    # From other starts the rod goes round once a period, without a force; of an angle that is no periodic motion.
+    plans = one.solve(method, starts=1), other.solve(method, starts=1)
     assert all(plan.success for plan in plans)
     assert plans[0].objective == pytest.approx(plans[1].objective, rel=2e-3)
     assert plans[0].iterations < 200

@@ -84,8 +84,9 @@ def test_one_vector_and_scalars_are_the_same_problem():
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("guess", [4.0, 6.0])
 @pytest.mark.parametrize("ends", [{"z": -1.0}, {"x": 0.0, "y": 0.0, "z": -1.0}])
-def test_a_spin_is_turned_over(ends):
+def test_a_spin_is_turned_over(ends, guess):
     """Least time with a drift; of the bang-bang arcs after Boscain and Mason (2006) the best is 6.274889 long.
 
     U. Boscain, P. Mason, Time minimal trajectories for a spin 1/2 particle in a magnetic field, J. Math. Phys. 47.
@@ -93,7 +94,7 @@ def test_a_spin_is_turned_over(ends):
     m = dd.Model("spin")
     x, y, z, u = m.state("x", start=0.0), m.state("y", start=0.0), m.state("z", start=1.0), m.input("u")
     m.equation([m.der(x), m.der(y), m.der(z)], [-y, x - u * z, u * y])
-    ocp = dd.OptimalControl(m, dd.unknown(4.0, 0.5, 20.0))
+    ocp = dd.OptimalControl(m, dd.unknown(guess, 0.5, 20.0))
     ocp.start()
     ocp.finish(ends)
     ocp.bound(u, -0.8, 0.8)

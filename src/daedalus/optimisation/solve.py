@@ -336,8 +336,9 @@ class Solving:
             return first, [local_optimum(0)]
         left = None if settings.time_limit is None else settings.time_limit - first.seconds
         guess, tried = cheaper_guess(
-            coarse.transcription, coarse._begins(), settings, left, work=MOST_WORK * (MUCH_WORK if elsewhere else 1)
-        )
+            coarse.transcription, coarse._begins(), settings, left,
+            work=MOST_WORK * (MUCH_WORK if elsewhere else 1), lost=elsewhere,
+        )  # fmt: skip
         if guess is None:
             return first, [local_optimum(tried)]
         plan = self.plan_of(first)
@@ -373,8 +374,9 @@ class Solving:
         if coarse is None or left is None:
             return None, []
         guess, tried = cheaper_guess(
-            coarse.transcription, coarse._begins(), left, left.time_limit, work=MUCH_WORK * MOST_WORK, any_plan=True
-        )
+            coarse.transcription, coarse._begins(), left, left.time_limit,
+            work=MUCH_WORK * MOST_WORK, any_plan=True, lost=True,
+        )  # fmt: skip
         if guess is None:
             return None, []
         found = self._along(coarse, guess, left, left.time_limit)

@@ -18,6 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.description.unknown import Unknown
+from daedalus.optimisation.program.program import Program
 from daedalus.optimisation.program.program_outcome import ProgramEnding, ProgramOutcome
 from daedalus.optimisation.program.solvers import solve_with_ipopt
 from daedalus.optimisation.transcription.collocated import Transcription
@@ -26,6 +28,8 @@ from daedalus.optimisation.transcription.collocated import Transcription
 WAVES, LONGER = 3, 1.0
 # Durations that are tried before starts by chance, as parts of the guess.
 DURATIONS = (3.0, 1 / 3.0, 10.0)
+# Where no plan is known, a duration is held above this part of its guess.
+SHORTER = 0.5
 # By how much of its size a state is bent to one side, and at how many shares that is told.
 BENT, EVEN = 0.3, 41
 # Optima whose costs differ by less than this part are one.
@@ -60,6 +64,17 @@ def other_guess(made: Transcription, begin: np.ndarray, draw: np.random.Generato
     length = layout.length[layout.length >= 0][:1]
     found[length] *= np.exp(draw.uniform(-LONGER, LONGER))
     return np.asarray(np.clip(found, program.lower, program.upper))
+
+
+def lasting(made: Transcription, begin: np.ndarray) -> Program:
+    """The program with a duration of at least a part of that of a guess.
+
+    A search that obeys no condition yet makes what it misses small by a duration of nothing, and stays there.
+    """
+    lengths = np.unique(made.layout.length[made.layout.length >= 0])
+    lower = made.program.lower.copy()
+    lower[lengths] = np.maximum(lower[lengths], SHORTER * begin[lengths])
+    return replace(made.program, lower=lower)
 
 
 def bent_states(made: Transcription, begin: np.ndarray, sign: float) -> dict[str, object]:
@@ -134,13 +149,14 @@ def best_of(
 
 def cheaper_guess(
     made: Transcription, begins: Sequence[np.ndarray], settings: SolveSettings, time_limit: float | None, *,
-    work: int = MOST_WORK, any_plan: bool = False,
+    work: int = MOST_WORK, any_plan: bool = False, lost: bool = False,
 ) -> tuple[ProgramOutcome | None, int]:  # fmt: skip
     """The cheapest of some optima on a coarse mesh where it is cheaper than that of the guess; how many were tried.
 
     begins: the guess, and others that are tried before those by chance.
     work: the iterations of all starts together times the variables of the program.
     any_plan: the first that is found, also from the guess: where the whole problem has none so far.
+    lost: the search from the guess found no plan.
     """
     program, draw = made.program, np.random.default_rng(settings.seed)
     left, seconds = work // program.shape[0], 0.0
@@ -150,12 +166,19 @@ def cheaper_guess(
         if left <= 0 or (rest is not None and rest <= 0):
             break
         at = begins[k] if k < len(begins) else other_guess(made, begins[0], draw, smooth=k % 2 == 0)
-        own = solve_with_ipopt(
-            program, at, tolerance=max(settings.accuracy, 1e-6), most_iterations=min(PATIENCE, left), time_limit=rest
-        )
+        ways = [program, lasting(made, at)] if lost and isinstance(made.description.duration, Unknown) else [program]
+        for one in ways:
+            rest = None if time_limit is None else time_limit - seconds
+            own = solve_with_ipopt(
+                one, at, tolerance=max(settings.accuracy, 1e-6), most_iterations=max(1, min(PATIENCE, left)),
+                time_limit=rest,
+            )  # fmt: skip
+            left, seconds = left - own.iterations, seconds + own.seconds
+            spent = left <= 0 or (rest is not None and rest <= own.seconds)
+            if own.success or own.ending is ProgramEnding.STOPPED or spent:
+                break
         if own.ending is ProgramEnding.STOPPED:
             break
-        left, seconds = left - own.iterations, seconds + own.seconds
         found.append(own)
         if any_plan and own.success:
             return replace(own, seconds=seconds), k

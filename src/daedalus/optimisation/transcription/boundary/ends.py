@@ -120,7 +120,7 @@ def _add_end(made: ProblemDraft, kept: KeptQuantities) -> None:
     wanted[: kept.held.numel()] = 0.0
     found = independent_values(kept, "end", given, made.ends.end, pinned, wanted)
     _add_values(made, -1, given, found)
-    if found.combinations is not None and found.point is not None and len(found.combinations) < len(given):
+    if found.combinations is not None and found.point is not None and len(found.combinations) < len(found.states):
         _keep_branch(made, kept, found.point, pinned, kept.slopes(found.point, pinned))
 
 
