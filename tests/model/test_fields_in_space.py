@@ -42,6 +42,19 @@ def test_symbols_and_numbers_agree(shape, boundary, seed):
         np.testing.assert_allclose(values_of(verb(u), u, numbers), verb(numbers), atol=1e-11)
 
 
+def test_symbols_beside_an_array_are_computed_with():
+    m = dd.Model()
+    u, k, row = m.state("u", (2, 3, 4)), m.parameter("k", 2.0), m.state("row", (3, 4))
+    along = m.parameter("along", [1.0, 2.0, 3.0, 4.0])
+    for whole in (k * u, u * k, u / k + k, k - u, u**k, row * u + k * row, np.sqrt(k * u) * ca.sin(k)):
+        assert whole.shape == u.shape
+    assert str((row + u)[1, 2, 3]) == "(row[2,3]+u[1,2,3])"
+    assert str((k * u)[1, 2, 3]) == "(k*u[1,2,3])"
+    assert str((along * u)[1, 2, 3]) == "(along[3]*u[1,2,3])"
+    u += k
+    assert str(u[0, 0, 0]) == "(u[0,0,0]+k)"
+
+
 def test_faces_and_kernels_are_those_of_the_axes():
     generator = np.random.default_rng(1)
     numbers, kernel = generator.normal(size=(5, 4, 3)), generator.normal(size=(3, 3, 3))
@@ -100,11 +113,26 @@ def test_values_and_derivatives_of_cells():
     assert str(m["u[1,2,3]"]) == str(m["u"][1, 2, 3]) == "u[1,2,3]"
 
 
+def test_events_sweeps_and_parts_keep_the_shape():
+    m, start, exact = cube(2)
+    m.event("one", m.time - 0.05, reset={"u[0,1,2]": 3.0})
+    m.event("all", m.time - 0.1, reset={"u": 2 * m["u"]})
+    whole = dd.Model("whole")
+    whole.include("box", m)
+    tr = dd.simulate(whole, 0.1)
+    assert tr["box.u"].shape[1:] == whole["box.u"].shape == start.shape
+    np.testing.assert_allclose(tr["box.u"][-1], 2 * tr["box.u"][-2])
+    ends = dd.sweep(cube(2)[0], 0.1, over={"k[0,0,0]": [0.1, 0.2]}, outputs=["u"], save_at=[0.1])["u"]
+    assert ends.dims[-3:] == ("u_index", "u_column", "u_layer")
+    np.testing.assert_allclose(np.asarray(ends)[0, -1], exact(0.1), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("write", "text"),
     [
         (lambda m, u: m.equation(m.der(u), u[:, :, :1]), "two sides of equation 'equation_1' have different shapes"),
         (lambda m, u: m.output("flow", u), "an array with 3 axes"),
+        (lambda m, u: m.event("e", m.time - 1, reset={"u": np.ones((2, 2, 3))}), "an array with 3 axes"),
         (lambda m, u: dd.matrix_product(np.eye(2), u), "one or two axes"),
         (lambda m, u: m["u[1,1]"], "does not exist"),
         (lambda m, u: m["u[0,0,2]"], "u is a 2 × 3 × 2 field"),

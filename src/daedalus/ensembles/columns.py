@@ -34,7 +34,7 @@ class Column(NamedTuple):
     @property
     def dims(self) -> list[str]:
         """The names of its own dimensions."""
-        return [f"{self.of or self.name}_index", f"{self.of or self.name}_column"][: len(self.shape)]
+        return [f"{self.of or self.name}_{word}" for word in ("index", "column", "layer")[: len(self.shape)]]
 
 
 def derivative_name(name: str, by: str) -> str:

@@ -84,6 +84,39 @@ def _convert(value: object, where: str, remedy: str) -> ca.SX:
 # field u[i, j, k] has the columns j + J k, in whose order its elements stand anyway.
 
 
+class SymbolArray(np.ndarray):
+    """An object array of symbols that also computes with symbols beside it, such as a parameter.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> u = array_of(ca.SX.sym("u", 2), (2, 1, 1))
+    >>> (ca.SX.sym("k") * u / 2)[0, 0, 0]
+    SX(((k*u_0)/2))
+    """
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options:
+            options["out"] = tuple(np.asarray(one) for one in options["out"])
+        result = getattr(ufunc, method)(*map(_operand, inputs), **options)
+        return result.view(SymbolArray) if isinstance(result, np.ndarray) else result
+
+
+def _operand(value: object) -> object:
+    """What NumPy computes with: arrays as they are, columns of symbols and matrices as arrays of one and two axes."""
+    if not isinstance(value, (ca.SX, ca.DM)):
+        return np.asarray(value)
+    shape = () if value.numel() == 1 else value.shape[:1] if value.shape[1] == 1 else value.shape
+    return np.asarray(array_of(ca.densify(ca.SX(value)), shape))
+
+
+def array_of(symbol: ca.SX, shape: tuple[int, ...]) -> SymbolArray:
+    """The entries of a dense expression as an array; those along the first axis follow each other."""
+    flat = np.empty(symbol.numel(), dtype=object)
+    flat[:] = symbol.elements()
+    return flat.reshape(shape, order="F").view(SymbolArray)
+
+
 def as_written(symbol: ca.SX, shape: Shape) -> ca.SX:
     """The array of a symbol with three axes, which is computed with in the same way; any other symbol as it is.
 
@@ -93,11 +126,7 @@ def as_written(symbol: ca.SX, shape: Shape) -> ca.SX:
     >>> as_written(ca.SX.sym("u", 2, 6), (2, 3, 2)).shape, as_written(ca.SX.sym("v", 4), (4,)).shape
     ((2, 3, 2), (4, 1))
     """
-    if len(shape) != 3:
-        return symbol
-    flat = np.empty(symbol.numel(), dtype=object)
-    flat[:] = symbol.elements()
-    return cast(ca.SX, flat.reshape(shape, order="F"))
+    return cast(ca.SX, array_of(symbol, shape)) if len(shape) == 3 else symbol
 
 
 def has_three_axes(value: object) -> TypeGuard[np.ndarray]:
@@ -162,7 +191,7 @@ def _from_array(value: np.ndarray, where: str, remedy: str) -> ca.SX:
         raise ModelError(
             f"{where} is an array with {value.ndim} axes.",
             f"its shape is {value.shape}",
-            because="only equations and der take arrays with three axes; others are scalars, columns and matrices.",
+            because="only equations, der and resets of states take three axes; others are columns and matrices.",
             remedy="one slice, or a single number such as np.sum(...)",
         )
     if value.dtype != object:

@@ -23,6 +23,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError
+from daedalus.model.expressions import array_of
 
 _KINDS = ("periodic", "neumann", "dirichlet")
 _EXAMPLE = 'dd.laplacian(u, 0.1, boundary="periodic"), or ("dirichlet", 0.0), or ["periodic", ("neumann", 0.0)]'
@@ -253,9 +254,7 @@ class Cells:
 
     def array(self) -> np.ndarray:
         """The array of symbols."""
-        flat = np.empty(self.flat.numel(), dtype=object)
-        flat[:] = self.flat.elements()
-        return flat.reshape(self.shape, order="F")
+        return array_of(self.flat, self.shape)
 
     def __getitem__(self, key: Any) -> Cells:
         part = self.places()[key]

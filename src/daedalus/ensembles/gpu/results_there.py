@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -72,7 +73,7 @@ class ResultsThere:
         rows = self.launched.there()
         first = place.start + (own * (1 + list(derivatives).index(by)) if by else 0)
         time, element, case = rows.strides
-        inner = (element,) if len(shape) == 1 else (element, element * shape[0]) if shape else ()
+        inner = tuple(element * math.prod(shape[:k]) for k in range(len(shape)))
         strides = (*row_major(self._cases.shape, case), time, *inner)
         address = self.launched.out.address + first * element
         whole = (*self._cases.shape, rows.shape[0], *shape)

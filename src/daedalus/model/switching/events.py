@@ -9,7 +9,15 @@ import casadi as ca
 import numpy as np
 
 from daedalus.errors import ModelError
-from daedalus.model.expressions import column, described, elements, operation, symbol_key
+from daedalus.model.expressions import (
+    as_matrix,
+    column,
+    described,
+    elements,
+    has_three_axes,
+    operation,
+    symbol_key,
+)
 from daedalus.model.names import check_name, did_you_mean
 from daedalus.model.notebook import Notebook, shaped_like
 from daedalus.model.plain_numbers import without_unit
@@ -166,7 +174,10 @@ class EventDoor(Notebook):
         if all(k is not None and self.written.variables[k[0]].kind == "discrete" for k in keys):
             new = _without_truth_values(new)
         if (key := keys[0]) is not None:
-            new = without_unit(new, self.written.variables[key[0]].unit, where)
+            own = self.written.variables[key[0]]
+            new = without_unit(new, own.unit, where)
+            if has_three_axes(new) and new.shape == own.shape:
+                new = as_matrix(new)
         return shaped_like(symbol, self._expression(new, where), where, "every element takes one new value.")
 
     def _check_overlap(self, name: str, resets: Mapping[str, ca.SX]) -> None:
