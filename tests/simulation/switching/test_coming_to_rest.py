@@ -68,6 +68,37 @@ def test_a_plastic_impact_is_no_hole_in_the_floor(method):
     check_rested(dd.simulate(ball(0.5), 5.0, method=method), "h", 0.0, 1.354)
 
 
+def ball_with_drag(restitution, floor, drag=0.3):
+    """The drag turns at the height of every flight: each of them has two events, its impact and that switch."""
+    m = dd.Model("drag")
+    h, v = m.state("h", start=1.5), m.state("v", start=0.0)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 - drag * v * ca.fabs(v))
+    m.event("bounce", h - floor, direction=-1, reset={"v": -restitution * v})
+    return m
+
+
+@pytest.mark.parametrize("method", ["auto", "radau5", "tsit5", "radau9", "bdf", "rodas5p"])
+def test_what_turns_within_a_flight_is_no_way_through_the_floor(method):
+    """The switch of |v| made the impact before it forgotten, and what rounding left of the last flights fell through."""
+    tr = dd.simulate(ball_with_drag(0.5, 0.488), 6.0, method=method)
+    assert tr.status == "chattering"
+    assert tr.stop.event == "bounce"
+    assert tr["h"].min() > 0.488 - 1e-9
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("seed", range(12))
+def test_random_bounces_never_fall_through(seed):
+    rng = np.random.default_rng(seed)
+    m = ball_with_drag(rng.choice([0.0, 0.3, 0.5, 0.7]), rng.uniform(0.1, 0.9), rng.uniform(0.0, 1.0))
+    for method in ("auto", "radau5", "bdf", "rodas5p"):
+        for rtol in (1e-4, 1e-6, 1e-8):
+            tr = dd.simulate(m, 6.0, method=method, rtol=rtol)
+            floor = tr.events[0].before["h"]
+            assert tr["h"].min() > floor - 50 * rtol, (method, rtol)
+
+
 def test_backwards_in_time():
     m = dd.Model("thrown")
     h, v = m.state("h", start=1.0), m.state("v", start=0.0)

@@ -103,6 +103,24 @@ inline bool is_noise(Integration& s, long long guard, GuardPoint found) noexcept
     return within_noise(guards, guard, found.value);
 }
 
+// How far rounding errors of what is known at (t, x) may move a guard.
+inline double guard_rounding(Integration& s, long long guard) noexcept {
+    Guards& guards = s.guards;
+    guards_at(s, s.t, s.x, guards.now);
+    const double here = guards.now[guard];
+    double sum = 0;
+    copy(s.x, s.lanes, s.stage);
+    for (long long i = 0; i < s.n; ++i) {
+        if (s.x[i] == 0) continue;
+        s.stage[i] *= 1 + probe_share;
+        guards_at(s, s.t, s.stage, guards.now);
+        s.stage[i] = s.x[i];
+        const double moved = std::fabs(guards.now[guard] - here);
+        if (std::isfinite(moved)) sum += moved;
+    }
+    return noise_margin * sum * (last_digit / probe_share);
+}
+
 inline bool direction_fits(const Guards& guards, long long guard, double before) {
     const long long direction = guards.each[guard].direction;
     return direction == 0 || (before < 0) == (direction > 0);
@@ -129,6 +147,9 @@ inline bool against_mode(const Guards& guards, long long guard, double value) {
 inline bool is_wrong_side(const Guards& guards, long long guard, double value) {
     return against_mode(guards, guard, value) || (guards.each[guard].is_contact && value < 0);
 }
+
+// Whether both are on one side of zero, however small they are: a product of theirs may vanish.
+inline bool on_one_side(double one, double other) { return one > 0 ? other > 0 : one < 0 && other < 0; }
 
 inline bool crosses(double before, double after) { return (before < 0 && after >= 0) || (before > 0 && after <= 0); }
 
@@ -175,7 +196,7 @@ inline bool only_touches(Integration& s, long long guard, GuardPoint found) noex
 inline bool turns_back(Integration& s, long long guard, double before, GuardPoint found) noexcept {
     if (!only_touches(s, guard, found)) return false;
     const GuardPoint beyond{found.theta + beside_part, guard_on_step(s, guard, found.theta + beside_part)};
-    return beyond.value * before > 0 && !only_touches(s, guard, beyond);
+    return on_one_side(beyond.value, before) && !only_touches(s, guard, beyond);
 }
 
 // Three samples of one sign whose parabola turns between them, away from where they come: see whether it crosses zero.
@@ -225,18 +246,38 @@ inline double rate_on_line(Integration& s, long long guard, double reach) noexce
     return rate_along(s, guard, reach, s.coefficients + s.lanes, 1 / (s.t_new - s.t), [](double, double*) { return true; });
 }
 
+// The rate over the shortest reach, from this one on, that tells it from rounding; 0 where none does.
+inline double rate_beyond_rounding(Integration& s, long long guard, double reach, double rounding) noexcept {
+    for (int look = 0; look < most_closer_looks; ++look, reach *= look_ratio) {
+        const double rate = rate_on_line(s, guard, reach);
+        if (std::fabs(rate * reach) > told_apart * rounding) return rate;
+    }
+    return 0;
+}
+
 // Whether the reset of a resting guard sent it back or stopped it.
 inline bool sent_back(Integration& s, long long guard) noexcept {
     const double heading = s.guards.each[guard].heading();
-    // A guard may be faster than the step: the reach shrinks until the rate is that of a straight line.
     const double least = shortest_chord * spacing(s.t);
     double reach = s.direction * std::fmax(slope_look * std::fabs(s.t_new - s.t), least);
     double rate = rate_on_line(s, guard, reach);
-    for (int look = 0; look < most_closer_looks && slope_look * std::fabs(reach) > least; ++look) {
-        const double closer = rate_on_line(s, guard, reach *= slope_look);
-        const bool same = std::fabs(closer - rate) <= slope_look * std::fabs(rate);
+    const auto is_same = [&](double closer) { return closer != 0 && std::fabs(closer - rate) <= slope_look * std::fabs(rate); };
+    const auto may_shrink = [&] { return slope_look * std::fabs(reach) > least; };
+    double closer = may_shrink() ? rate_on_line(s, guard, slope_look * reach) : 0;
+    if (is_same(closer)) {
         rate = closer;
-        if (same) break;
+    } else {
+        // A guard may be faster than the step: the reach shrinks until the rate is that of a straight line, as long as it is
+        // told from rounding; it grows until it is.
+        const double rounding = std::fmax(guard_rounding(s, guard), s.guards.each[guard].noise);
+        rate = rate_beyond_rounding(s, guard, reach, rounding);
+        for (int look = 0; look < most_closer_looks && may_shrink(); ++look) {
+            closer = rate_on_line(s, guard, slope_look * reach);
+            if (std::fabs(closer * slope_look * reach) <= told_apart * rounding) break;
+            const bool same = is_same(closer);
+            rate = closer, reach *= slope_look;
+            if (same) break;
+        }
     }
     return rate * (heading > 0 ? 1 : -1) <= negligible * std::fabs(heading);
 }
@@ -247,18 +288,18 @@ inline bool skips_flight(Integration& s, long long guard) noexcept {
     return rate_on_line(s, guard, slope_look * (s.t_new - s.t)) > 0;
 }
 
-// A guard has left zero after its reset sent it back. Behind zero: it came to rest.
+// A guard leaves zero in a step that may yet be cut, after its reset sent it back. Behind zero: it came to rest.
 inline void leave(Guards& guards, long long guard, GuardPoint found) noexcept {
-    if (guards.each[guard].heading() * found.value > 0 && guards.roots.fallen < 0 && !guards.each[guard].is_contact)
+    if (on_one_side(guards.each[guard].heading(), found.value) && guards.roots.fallen < 0 && !guards.each[guard].is_contact)
         guards.roots.fallen = guard, guards.roots.fallen_theta = found.theta;
-    guards.each[guard].on(Guard::Happening::goes_on);
 }
 
 // In the first step behind an event, the guards that go on through zero are told from those that were sent back.
 inline void judge_headings(Integration& s) noexcept {
     Guards& guards = s.guards;
     for (long long guard = 0; guard < guards.count; ++guard)
-        if (Guard& own = guards.each[guard]; own.heading() != 0 && !sent_back(s, guard)) own.on(Guard::Happening::goes_on);
+        if (Guard& own = guards.each[guard]; own.heading() != 0 && !own.has_returned())
+            own.on(sent_back(s, guard) ? Guard::Happening::returns : Guard::Happening::goes_on);
     guards.headings_judged = true;
 }
 
@@ -268,7 +309,7 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
     GuardPoint last{0, 0};
     for (double theta = first; theta < latest; theta *= wake_ratio) {
         const GuardPoint found{theta, guard_on_step(s, guard, theta)};
-        if (last.value * found.value > 0 && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
+        if (on_one_side(last.value, found.value) && std::fabs(found.value) > 2 * std::fabs(last.value)) return last;
         last = s.guards.each[guard].is_above_floor(found.value) ? found : GuardPoint{0, 0};
     }
     return {0, 0};
@@ -277,7 +318,7 @@ inline GuardPoint wake(Integration& s, long long guard, double latest) noexcept 
 // Whether a guard that its reset stopped is found behind zero by way of a hump that is an error of the step: it came to rest.
 // `met` is the rate with which it met its reset.
 inline bool falls_from_rest(Integration& s, long long guard, double met, GuardPoint begin, GuardPoint found) noexcept {
-    if (met * found.value <= 0 || begin.value == 0 || is_switch(s.guards, guard) || s.guards.each[guard].is_contact) return false;
+    if (!on_one_side(met, found.value) || begin.value == 0 || is_switch(s.guards, guard) || s.guards.each[guard].is_contact) return false;
     const double rate = rate_on_line(s, guard, slope_look * (s.t_new - s.t));
     if (!(std::fabs(rate) <= negligible * std::fabs(met))) return false;
     double height = std::fabs(begin.value);
@@ -359,7 +400,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
     GuardPoint a = start;
     for (int j = 1; j < guard_samples; ++j) {
         const GuardPoint b = sample(j), c = sample(j + 1);
-        if (a.value * b.value > 0 && b.value * c.value > 0) look_into_dip(s, guard, a, b, c);
+        if (on_one_side(a.value, b.value) && on_one_side(b.value, c.value)) look_into_dip(s, guard, a, b, c);
         a = b;
     }
 }

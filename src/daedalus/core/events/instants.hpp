@@ -59,34 +59,43 @@ inline void forget_rates(Guards& guards) noexcept {
 
 inline void forget_headings(Guards& guards) noexcept {
     for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].on(Guard::Happening::goes_on);
-    guards.headings_judged = false;
 }
 
 // The rate of a flight that is lost in rounding may be zero, its side is not.
 inline void note_heading(Guards& guards, const Root& root) noexcept {
     const double rate = std::fmax(std::fabs(guards.each[root.guard].rate), std::numeric_limits<double>::min());
     guards.each[root.guard].on(Guard::Happening::meets, root.rising ? rate : -rate);
+    guards.headings_judged = false;
 }
 
 // Whether the slopes of x tell where a guard is going: in an implicit row, those of a guard on z or x' do not.
 inline bool heads_on_line(Integration& s, const Root& root) noexcept {
     if (!s.implicit) return true;
-    const double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
-    return s.last_step != 0 && rate * (root.rising ? 1 : -1) > 0;
+    if (s.last_step == 0) return false;
+    // Between two impacts of a bounce that ends, a straight line may be lost in rounding over so short a step.
+    double rate = rate_on_line(s, root.guard, slope_look * s.last_step);
+    if (rate == 0) rate = rate_beyond_rounding(s, root.guard, slope_look * s.last_step, guard_rounding(s, root.guard));
+    return rate * (root.rising ? 1 : -1) > 0;
 }
 
 inline bool chatters(Integration& s, const Happened& all) noexcept {
     Pace& pace = s.guards.pace;
     const double interval = std::fabs(s.t - pace.last_time);
     pace.crowded = interval < negligible * std::fabs(s.t1 - s.t0) ? pace.crowded + 1 : 0;
-    // Events at one and the same time say nothing about shrinking.
-    if (interval > told_apart * spacing(s.t)) {
-        pace.shrinking = interval < pace.last_interval ? pace.shrinking + 1 : 0;
-        pace.last_interval = interval;
+    pace.last_time = s.t;
+    // Events at one and the same time say nothing about shrinking, nor do switches that turn at the height of a flight.
+    if (all.moved || !all.turned) {
+        const double flight = std::fabs(s.t - pace.last_reset);
+        if (flight > told_apart * spacing(s.t)) {
+            pace.shrinking = flight < pace.last_interval ? pace.shrinking + 1 : 0;
+            pace.last_interval = flight;
+        }
+        pace.last_reset = s.t;
     }
     if (all.settled) pace.shrinking = 0;
-    pace.last_time = s.t;
-    return pace.crowded >= (all.turned ? most_rounds : most_crowded) || (pace.crowded > 0 && pace.shrinking >= most_shrinking);
+    const bool comes_to_rest = pace.crowded > 0 && pace.shrinking >= most_shrinking;
+    if (comes_to_rest && all.moved) s.guards.switches.last_turned = -1;  // the flights end, whatever turns in them
+    return comes_to_rest || pace.crowded >= (all.turned ? most_rounds : most_crowded);
 }
 
 // Whether an event of this round may have reset something.
@@ -237,7 +246,6 @@ inline Status take_assignments(Integration& s, Happened& all) noexcept {
 inline Status one_round(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
     Assigned& assigned = guards.assigned;
-    forget_headings(guards);
     const bool turned = turn_fired(s);
     all.turned |= turned;
     for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
@@ -245,18 +253,20 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
         if (is_switch(guards, root.guard)) continue;
         guards.each[root.guard].written = std::numeric_limits<double>::quiet_NaN();
         guards.each[root.guard].begins = Guard::Begins::elsewhere;
+        guards.each[root.guard].on(Guard::Happening::goes_on);
         root.acts = cuts(guards, root.guard, ++guards.each[root.guard].seen);
         root.moving = root.acts && guards.calls.has_resets && heads_on_line(s, root);
     }
     if (const Status status = gather_assignments(s); status != Status::going) return status;
-    const bool moved_before = all.moved;
-    all.moved = false;
+    const bool moved_before = all.moved, changed_before = all.changed;
+    all.moved = all.changed = false;
     if (const Status status = take_assignments(s, all); status != Status::going) return status;
     const long long contact = guards.calls.has_contacts ? fired_contact(guards) : -1;
     if (contact >= 0 || (guards.calls.has_contacts && all.moved))
         if (const Status status = settle_contacts(s, contact, all); status != Status::going) return status;
     const bool moved = all.moved;
-    all.moved |= moved_before;
+    if (moved || all.changed) forget_headings(guards);
+    all.moved |= moved_before, all.changed |= changed_before;
     copy(s.x, s.n, assigned.new_values);
     copy(assigned.held, assigned.discretes, assigned.new_values + s.n);
     for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
@@ -431,7 +441,6 @@ inline Status happen_at_stop(Integration& s, bool inputs_jump, Happened& all) no
     if (guards.count > 0) {
         for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].trusted = guards.each[guard].reference();
         guards_at(s, s.t, s.x, guards.now);
-        forget_headings(guards);
         if (inputs_jump) find_carried(s);
         if (s.abort_called) return Status::aborted;
         copy(guards.now, guards.count, guards.before);

@@ -1,4 +1,4 @@
-// How fast a guard moves behind an instant, by the equations that hold there, and what rounding does to it.
+// How fast a guard moves behind an instant, by the equations that hold there.
 #pragma once
 
 #include <cmath>
@@ -11,23 +11,6 @@
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-// How far rounding errors of x, z and x' may move a guard at (t, x).
-inline double guard_rounding(Integration& s, long long guard) noexcept {
-    Guards& guards = s.guards;
-    guards_at(s, s.t, s.x, guards.now);
-    const double here = guards.now[guard];
-    double sum = 0;
-    for (long long i = 0; i < s.n; ++i) {
-        if (s.x[i] == 0) continue;
-        copy(s.x, s.lanes, s.stage);
-        s.stage[i] *= 1 + probe_share;
-        guards_at(s, s.t, s.stage, guards.now);
-        const double moved = std::fabs(guards.now[guard] - here);
-        if (std::isfinite(moved)) sum += moved;
-    }
-    return noise_margin * sum * (last_digit / probe_share);
-}
 
 // z at a time and place beside the present one, in its row.
 inline bool solve_beside(Integration& s, double t, double* row) noexcept {

@@ -145,7 +145,7 @@ bool look_for_events(Integration& s, bool& cut, Status& status) noexcept {
     if (s.abort_called)
         status = Status::aborted;
     else if (s.guards.roots.fallen >= 0)
-        status = Status::chattering;
+        s.guards.switches.last_turned = -1, status = Status::chattering;  // a guard's doing, not that of a switch
     else if (!s.taken || s.guards.roots.overflow)
         return status = before_event(s), false;
     else if (cut && first_not_finite(s.x_new, s.n, s.culprit.component))

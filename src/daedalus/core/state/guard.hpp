@@ -5,7 +5,8 @@
 //   resting    armed           resting      resting
 //   waking     armed           waking       waking
 //
-// A guard that rests is waking from the moment it meets a reset, which may send it back, until that is judged: it goes on.
+// A guard that rests is waking from the moment it meets a reset, which may send it back. Judged, it goes on or is sent back;
+// then it wakes until it has left zero, or until something else moves.
 // What time alone decides is scheduled and stays so.
 #pragma once
 
@@ -41,7 +42,8 @@ public:
         foresees,      // the value that it has at the end of the step
         passes_step,   // the step stands: it sees what it foresaw
         meets,         // its reset, at this rate
-        goes_on,       // the rate that it met its reset at counts no longer: it has left zero, or another event came
+        returns,       // its reset has sent it back, or stopped it
+        goes_on,       // the rate that it met its reset at counts no longer: it has left zero, or another event acted
         is_timed,
     };
 
@@ -54,6 +56,8 @@ public:
     double floor() const noexcept { return floor_; }
     // Rate with which it met its reset; 0 once that counts no longer.
     double heading() const noexcept { return heading_; }
+    // Its reset is known to have sent it back or stopped it, and it has not left zero since.
+    bool has_returned() const noexcept { return returned_; }
     bool has_sign() const noexcept { return reference_ != 0; }
     bool is_above_floor(double value) const noexcept { return std::fabs(value) > floor_; }
     bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor_; }
@@ -62,11 +66,15 @@ public:
         switch (what) {
             case Happening::foresees: ahead_ = value; return;
             case Happening::passes_step: value = ahead_; [[fallthrough]];
-            case Happening::sees: reference_ = value, floor_ = value == 0 ? floor_ : 0; break;
+            case Happening::sees:
+                if (value != 0 && returned_) heading_ = 0, returned_ = false;
+                reference_ = value, floor_ = value == 0 ? floor_ : 0;
+                break;
             case Happening::rests: reference_ = 0, floor_ = value; break;
             case Happening::rests_inside: floor_ = value; return;
-            case Happening::meets: heading_ = value; break;
-            case Happening::goes_on: heading_ = 0; break;
+            case Happening::meets: heading_ = value, returned_ = false; break;
+            case Happening::returns: returned_ = true; return;
+            case Happening::goes_on: heading_ = 0, returned_ = false; break;
             case Happening::is_timed: state_ = State::scheduled; return;
         }
         if (state_ == State::scheduled) return;
@@ -100,6 +108,7 @@ public:
 
 private:
     State state_ = State::resting;
+    bool returned_ = false;
     double reference_ = 0, ahead_ = 0, floor_ = 0, heading_ = 0;
 };
 
@@ -163,6 +172,7 @@ struct Switches {
 // The pace of cutting events, to tell chattering.
 struct Pace {
     double last_time = std::numeric_limits<double>::quiet_NaN();
+    double last_reset = std::numeric_limits<double>::quiet_NaN();
     double last_interval = std::numeric_limits<double>::infinity();
     long long shrinking = 0, crowded = 0;
 };
@@ -187,7 +197,7 @@ struct Guards {
 
     bool any_sides = false;       // of conditions
     bool from_start = false;      // a guard that is zero at the start and moves fires
-    bool headings_judged = true;  // those left belong to guards that the reset sent back
+    bool headings_judged = true;
 
     long long first_switch() const noexcept { return count - switches.count; }
 };
