@@ -73,7 +73,8 @@ inline void refresh_references(Integration& s) noexcept {
         const double now = guards.now[i];
         if (guard.is_contact && now <= 0) guard.on(Guard::Happening::rests, std::fmax(guard.floor(), std::fabs(now)));
         // Behind zero by less than a flight that no step sees: where it rests until the step behind tells that it fell.
-        if (guard.has_returned() && on_one_side(guard.heading(), now)) guard.on(Guard::Happening::rests, std::fabs(now));
+        if (!guard.has_sign() && guard.has_returned() && on_one_side(guard.heading(), now))
+            guard.on(Guard::Happening::rests, std::fabs(now));
         if (guard.rests_at(now)) continue;
         if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
         if (std::isnan(now) || now == 0)
