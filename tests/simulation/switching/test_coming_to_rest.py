@@ -80,7 +80,7 @@ def ball_with_drag(restitution, floor, drag=0.3):
 
 @pytest.mark.parametrize("method", ["auto", "radau5", "tsit5", "radau9", "bdf", "rodas5p"])
 def test_what_turns_within_a_flight_is_no_way_through_the_floor(method):
-    """The switch of |v| made the impact before it forgotten, and what rounding left of the last flights fell through."""
+    """The switch of |v| made the impact before it forgotten, and what rounding left of a flight fell through."""
     tr = dd.simulate(ball_with_drag(0.5, 0.488), 6.0, method=method)
     assert tr.status == "chattering"
     assert tr.stop.event == "bounce"
