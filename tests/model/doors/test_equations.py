@@ -244,12 +244,12 @@ def test_empty_sides(d, side):
 
 def test_other_arrays(d):
     assert text_of(lambda: d.m.equation(d.der(d.x), np.ones((2, 1, 1)))) == (
-        "Equation 'equation_1' is an array with 3 axes.\n"
-        "  its shape is (2, 1, 1)\n"
-        "  Because expressions are scalars, columns and matrices.\n"
-        "  Try: one equation per slice"
+        "The two sides of equation 'equation_1' have different shapes.\n"
+        "  left (2, 1), right (2, 1, 1)\n"
+        "  Because each component of the left side equals one of the right side.\n"
+        "  Try: arrays of one shape, or a single value on one side"
     )
-    assert "with 3 axes" in text_of(lambda: d.m.equation(d.der(d.x), np.ones((2, 1, 1), dtype=object)))
+    assert "different shapes" in text_of(lambda: d.m.equation(d.der(d.x), np.ones((2, 1, 1), dtype=object)))
     assert text_of(lambda: d.m.equation(d.der(d.x), np.array([1j, 2]))).startswith(
         "Equation 'equation_1' is an array of complex128, not of real numbers.\n"
     )

@@ -56,7 +56,7 @@ def put(*path_and_value):
             put("variables", 0, "kind", "code"),
             "system.variables[0].kind: state or algebraic or input or parameter or discrete expected",
         ),
-        (put("variables", 0, "shape", [2, 2, 2]), "system.variables[0].shape: at most rows and columns expected"),
+        (put("variables", 0, "shape", [2, 2, 2, 2]), "system.variables[0].shape: at most three axes expected"),
         (put("variables", 0, "shape", [2**31]), "system.variables[0].shape[0]: a whole number of 1 to 2147483647"),
         (put("variables", 0, "shape", [0]), "system.variables[0].shape[0]: a whole number of 1 to 2147483647"),
         (put("variables", 0, "shape", [2**30, 2**30]), "0 or 1152921504606846976 numbers expected"),

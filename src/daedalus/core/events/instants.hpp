@@ -78,24 +78,28 @@ inline bool heads_on_line(Integration& s, const Root& root) noexcept {
     return rate * (root.rising ? 1 : -1) > 0;
 }
 
+// Counts the intervals that follow each other ever shorter, of one kind of events. Those at one and the same time say nothing.
+inline void count_shrinking(double interval, double same, double& last, long long& count) noexcept {
+    if (!(interval > same)) return;
+    count = interval < last ? count + 1 : 0;
+    last = interval;
+}
+
 inline bool chatters(Integration& s, const Happened& all) noexcept {
     Pace& pace = s.guards.pace;
-    const double interval = std::fabs(s.t - pace.last_time);
+    const double interval = std::fabs(s.t - pace.last_time), same = told_apart * spacing(s.t);
     pace.crowded = interval < negligible * std::fabs(s.t1 - s.t0) ? pace.crowded + 1 : 0;
+    count_shrinking(interval, same, pace.last_interval, pace.shrinking);
     pace.last_time = s.t;
-    // Events at one and the same time say nothing about shrinking, nor do switches that turn at the height of a flight.
-    if (all.moved || !all.turned) {
-        const double flight = std::fabs(s.t - pace.last_reset);
-        if (flight > told_apart * spacing(s.t)) {
-            pace.shrinking = flight < pace.last_interval ? pace.shrinking + 1 : 0;
-            pace.last_interval = flight;
-        }
+    if (all.moved) {
+        count_shrinking(std::fabs(s.t - pace.last_reset), same, pace.last_flight, pace.shorter);
         pace.last_reset = s.t;
     }
-    if (all.settled) pace.shrinking = 0;
-    const bool comes_to_rest = pace.crowded > 0 && pace.shrinking >= most_shrinking;
-    if (comes_to_rest && all.moved) s.guards.switches.last_turned = -1;  // the flights end, whatever turns in them
-    return comes_to_rest || pace.crowded >= (all.turned ? most_rounds : most_crowded);
+    if (all.settled) pace.shrinking = pace.shorter = 0;
+    const bool rests = pace.crowded > 0 && pace.shorter >= most_shrinking;
+    if (rests) s.guards.switches.last_turned = -1;  // the flights end, whatever turns in them
+    return rests || pace.crowded >= (all.turned ? most_rounds : most_crowded) ||
+           (pace.crowded > 0 && pace.shrinking >= most_shrinking);
 }
 
 // Whether an event of this round may have reset something.

@@ -172,9 +172,12 @@ struct Switches {
 // The pace of cutting events, to tell chattering.
 struct Pace {
     double last_time = std::numeric_limits<double>::quiet_NaN();
-    double last_reset = std::numeric_limits<double>::quiet_NaN();
     double last_interval = std::numeric_limits<double>::infinity();
     long long shrinking = 0, crowded = 0;
+    // The same between resets, whatever turns in the flights between them.
+    double last_reset = std::numeric_limits<double>::quiet_NaN();
+    double last_flight = std::numeric_limits<double>::infinity();
+    long long shorter = 0;
 };
 
 // The guards of a run.
