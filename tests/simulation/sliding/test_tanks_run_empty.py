@@ -51,7 +51,7 @@ def test_random_chains(seed, method, written):
     if (
         method != "auto" and not tr.success
     ):  # Radau methods may miss the first steps of an empty tank, by 2e-6, and say so
-        assert f"steps by {method} do not follow the equations of h" in tr.stop_reason
+        assert tr.status == "stuck"
         return
     assert tr.success, tr.stop_reason
     assert np.abs(tr["h"][-1]).max() < 1e-5
