@@ -44,6 +44,7 @@ void bdf_stability() {
     model.residual = &residual.function, model.jacobian = &jacobian.function;
     model.states = 2, model.unknowns = 2;
     model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
+    model.dot_row = {0, 1}, model.dot_column = {0, 1};
     model.dot_place = {0, 3}, model.all_place = {1, 2}, model.index = {1, 1}, model.level = {0, 0};
     model.has_derivative = {1, 1};
     const std::vector<double> x0{1, 0, 0, 0}, tolerances{1e-6, 1e-6, 1e-6, 1e-6};
@@ -64,6 +65,7 @@ void bdf() {
     model.residual = &residual.function, model.jacobian = &jacobian.function;
     model.states = 1, model.unknowns = 2;
     model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
+    model.dot_row = {0}, model.dot_column = {0};
     model.dot_place = {0}, model.all_place = {1, 2, 3}, model.index = {1, 1}, model.level = {0, 0};
     model.has_derivative = {1}, model.constraints = {1};
     const std::vector<double> x0{1, 0, 0}, tolerances{1e-8, 1e-8, 1e-8};

@@ -86,6 +86,7 @@ struct Decaying {
         model.residual = &slopes.function, model.jacobian = &jacobian.function;
         model.states = 1 + width, model.unknowns = 2 + 2 * width;
         model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
+        model.dot_row = {0}, model.dot_column = {0};
         model.dot_place = {0}, model.all_place = {1, 2, 3};
         const auto all = static_cast<std::size_t>(model.unknowns);
         model.index.assign(all, 1), model.level.assign(all, 0), model.has_derivative.assign(all / 2, 1);

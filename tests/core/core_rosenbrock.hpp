@@ -23,6 +23,7 @@ void rosenbrock() {
     model.residual = &residual.function, model.jacobian = &jacobian.function;
     model.states = 1, model.unknowns = 2;
     model.matrix.n = 2, model.matrix.colind = {0, 2, 4}, model.matrix.rows = {0, 1, 0, 1};
+    model.dot_row = {0}, model.dot_column = {0};
     model.dot_place = {0}, model.all_place = {1, 2, 3}, model.index = {1, 1}, model.level = {0, 0};
     model.has_derivative = {1}, model.constraints = {1};
     const RosenbrockCoefficients numbers = rodas3();
