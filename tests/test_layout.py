@@ -358,10 +358,10 @@ def test_what_happens_at_a_switch_is_decided_by_the_run():
 
 
 def test_moments_of_transitions_are_judged_in_one_file():
-    """What brought a transition about; `foreseen.py` asks the same of the run, whose numbers it reads."""
+    """What brought a transition about, where a run does not say it."""
     judged = re.compile(r"^from daedalus\.differentiation\.events\.saltation import [^\n]*\bis_met\b", re.MULTILINE)
     asking = {str(path.relative_to(PACKAGE)) for path in source_files() if judged.search(read(path).text)}
-    assert asking == {"differentiation/events/causes.py", "differentiation/instants/foreseen.py"}
+    assert asking == {"differentiation/events/causes.py"}
 
 
 def test_what_is_written_in_a_model_is_read_from_its_record():

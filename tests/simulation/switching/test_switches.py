@@ -457,3 +457,22 @@ def test_a_model_without_conditions_is_run_as_before():
     on, off = (dd.simulate(m, 1.0, method="tsit5", locate_switches=flag) for flag in (True, False))
     assert np.array_equal(on["x"], off["x"])
     assert on.notes == off.notes
+
+
+@pytest.mark.parametrize(("shift", "turn", "located"), [(0.0, 1.0, [1, 0]), (0.7, 0.5, [0, 0])])
+def test_a_run_records_which_conditions_the_motion_turned(shift, turn, located):
+    """One that a discrete variable turns, and one inside another, were not led to zero by the motion."""
+    m = dd.Model("two in a row")
+    x, z = m.state("x", start=0.0), m.algebraic("z")
+    k = m.discrete("k", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.equation(z + 0.1 * ca.sin(z), ca.if_else(x - 1 + k > 0, 2.0, 1.0))
+    y = m.state("y", start=0.0)
+    m.equation(m.der(y), ca.if_else(z > 1.5, 3.0, 0.0))
+    m.when(m.time >= 0.5, {"k": shift})
+    for method in ("radau5", "bdf"):
+        modes = dd.simulate(m, 2.0, method=method).run_data.held_modes
+        assert modes.conditions == ("x - 1 + k > 0", "z > 1.5")
+        when = modes.held.times[modes.held.values.all(axis=1)][0]
+        assert when == pytest.approx(turn, abs=1e-12)
+        assert modes.located[modes.held.times == when].any(axis=0).tolist() == located

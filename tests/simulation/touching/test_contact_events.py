@@ -295,3 +295,27 @@ def test_a_condition_that_holds_at_the_start_is_told_as_without_contacts():
     tr = dd.simulate(m, 2.0)
     assert [record for record in tr.records if isinstance(record, PastAtStart)] == [PastAtStart("fast", True)]
     assert tr.end["n"] == 1
+
+
+@pytest.mark.parametrize("ticks", [0.5, 0.25])
+def test_a_moment_has_the_same_rounds_with_and_without_contacts(ticks):
+    """Clocks and events that are due together read the values before; what follows from them reads theirs."""
+
+    def run(touches):
+        m = weighty()
+        if touches:
+            m.contact(flat(m), dd.ground, friction=0.3)
+        x = m.state("x", start=0.0)
+        m.equation(m.der(x), 1.0)
+        a, b = m.discrete("a", start=1.0), m.discrete("b", start=10.0)
+        seen, _ = m.discrete("seen", start=0.0), m.discrete("c", start=0.0)
+        m.when(m.time >= 0.5, {"a": b + 1}, name="jump")
+        m.every(ticks, {"b": a + 2 * b}, name="first")
+        m.every(ticks, {"seen": a + b}, name="behind")
+        m.when(b > 25, {"c": a + b + seen}, name="then")
+        tr = dd.simulate(m, 1.2)
+        names = ("jump", "first", "behind", "then")
+        told = [(t.guard, t.kind, t.time) for t in tr.transitions if t.guard in names]
+        return [float(tr.end[name]) for name in "abc"] + [float(tr.end["seen"])], told
+
+    assert run(True) == run(False)

@@ -30,6 +30,7 @@ inline bool turn_fired(Integration& s) noexcept {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard)) continue;
         turn(guards, root.guard, root.rising);
+        guards.each[root.guard].located = true;
         ++guards.switches.turns, any = true;
     }
     return any;
@@ -83,12 +84,19 @@ inline Status settle_modes(Integration& s) noexcept {
     return Status::chattering;
 }
 
-// Discrete variables and modes as they are from here on.
+// Discrete variables and modes as they are from here on, and which switches the motion has turned.
 inline void record_held(Integration& s, bool later_values) noexcept {
     if (s.implicit && later_values) keep_later_values(s);
-    const Guards& guards = s.guards;
-    push_held(s.recorder.held, s.recorder.steps.count - 1, s.t, guards.assigned.held,
-              guards.assigned.discretes + guards.switches.count);
+    Guards& guards = s.guards;
+    HeldRows& held = s.recorder.held;
+    const long long switches = guards.switches.count;
+    const long long row = s.recorder.steps.count - 1, width = guards.assigned.discretes + switches;
+    const bool written = push_held(held, row, s.t, guards.assigned.held, width);
+    for (long long k = 0; k < switches; ++k) {
+        bool& located = guards.each[guards.first_switch() + k].located;
+        if (written) held.located[(held.count - 1) * switches + k] = located;
+        located = false;
+    }
 }
 
 // The modes at the start: the first row solves the equations already, so all of them are read off before any solve. One

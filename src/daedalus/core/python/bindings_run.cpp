@@ -127,6 +127,14 @@ nb::object run_held(const PythonRun& self) {
                           copy_to_numpy({record.held_values.data(), count * width}, {count, width}));
 }
 
+// Which switches the motion led to their turn there, (changes, switches) of 0 and 1.
+nb::object run_located(const PythonRun& self) {
+    const Record& record = *self.record;
+    const auto count = static_cast<std::size_t>(record.held_count), width = static_cast<std::size_t>(record.switches);
+    const std::vector<double> located(record.held_located.data(), record.held_located.data() + count * width);
+    return copy_to_numpy(located, {count, width});
+}
+
 // Delayed signals as (starts, ends, samples).
 nb::object signals_in_numpy(const std::vector<double>& starts, const std::vector<double>& ends,
                             const std::vector<double>& samples, int degree) {
@@ -289,6 +297,7 @@ void bind_run(nb::module_& module) {
         .def_prop_ro("events", run_events)
         .def_prop_ro("event_rounds", event_rounds)
         .def_prop_ro("held", run_held)
+        .def_prop_ro("located", run_located)
         .def_prop_ro("signals", run_signals)
         .def_prop_ro("actors", [](const PythonRun& self) {
             return nb::make_tuple(self.record->culprit.actor, self.record->culprit.other);

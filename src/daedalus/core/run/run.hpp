@@ -59,6 +59,8 @@ struct Record {
     long long counted_steps = 0;
     long long between_count = 0;  // samples inside steps
     Storage<double> held_t, held_values;
+    Storage<unsigned char> held_located;
+    long long switches = 0;
     long long held_count = 0, held_width = 0, event_width = 0, turns = 0, last_turned = -1;  // of switches
     long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
     Status status = Status::finished;
@@ -80,6 +82,7 @@ public:
         record_.n = s.n;
         record_.atol.assign(s.atol, s.atol + s.n);
         record_.event_width = s.n + request.discretes, record_.held_width = request.discretes + request.switches;
+        record_.switches = request.switches;
         s.recorder.every_step = request.keep_steps;
         s.recorder.event_rows = request.keep_steps || !request.samples_only;
         s.recorder.rows_at_jumps = request.rows_at_jumps;
@@ -228,9 +231,10 @@ private:
     bool grow_held(long long capacity) {
         HeldRows& held = workspace_.state().recorder.held;
         const bool done = record_.held_row.try_grow(capacity) && record_.held_t.try_grow(capacity) &&
-                          record_.held_values.try_grow(capacity * record_.held_width);
-        held = {record_.held_row.data(), record_.held_t.data(), record_.held_values.data(), held.count,
-                done ? capacity : held.capacity, held.lost};
+                          record_.held_values.try_grow(capacity * record_.held_width) &&
+                          record_.held_located.try_grow(capacity * record_.switches);
+        held = {record_.held_row.data(), record_.held_t.data(), record_.held_values.data(), record_.held_located.data(),
+                held.count, done ? capacity : held.capacity, held.lost};
         return done;
     }
 

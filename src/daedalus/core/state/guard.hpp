@@ -100,6 +100,7 @@ public:
     double noise = 0;       // below it a guard on delayed signals has no sign; 0 for others
     long long seen = 0;     // how often it has fired
     long long returns = 0;  // of a switch, how often it was led back to zero since it was last away from it
+    bool located = false;   // of a switch: the motion has led it to a turn since modes were last recorded
 
     // At an instant.
     double rate = 0;        // where the step was cut, just before

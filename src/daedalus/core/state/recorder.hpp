@@ -44,6 +44,7 @@ struct HeldRows {
     long long* row = nullptr;
     double* t = nullptr;
     double* values = nullptr;  // (capacity, discrete variables, then switches)
+    unsigned char* located = nullptr;  // (capacity, switches): 1 where the motion led a switch to its turn
     long long count = 0, capacity = 0;
     bool lost = false;
 };
@@ -107,12 +108,14 @@ inline void push_event(EventRows& events, long long guard, double t, const doubl
     ++events.count;
 }
 
-inline void push_held(HeldRows& held, long long row, double t, const double* values, long long count) {
-    if (held.capacity == 0 || !takes_one(held)) return;
+// False where it is not written.
+inline bool push_held(HeldRows& held, long long row, double t, const double* values, long long count) {
+    if (held.capacity == 0 || !takes_one(held)) return false;
     held.row[held.count] = row;
     held.t[held.count] = t;
     copy(values, count, held.values + held.count * count);
     ++held.count;
+    return true;
 }
 
 inline void push_counts(StepCounts& counts, long long rejected, long long newton, int order) {

@@ -18,10 +18,8 @@ import casadi as ca
 import numpy as np
 
 from daedalus.differentiation.events.jumping_conditions import conditions_of
-from daedalus.differentiation.events.saltation import is_met
 from daedalus.differentiation.instants.rounds import Round, rounds_of_run
 from daedalus.errors import SolverError
-from daedalus.model.expressions import concatenate
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.switching.held_states import without_instants
 from daedalus.model.switching.schedule import same_instant
@@ -68,6 +66,7 @@ class Change(NamedTuple):
 
     conditions: those of the stretch before it that changed. leaves: the row of the guards of the surface that was left.
     shift: how far the run moved the state beside the surface. is_timed: whether its time is known beforehand.
+    located: those of the conditions that the motion led to zero.
     """
 
     kind: TransitionKind
@@ -75,7 +74,7 @@ class Change(NamedTuple):
     leaves: int | None = None
     shift: np.ndarray | None = None
     is_timed: bool = False
-    by_motion: bool = False  # at the time of an instant: whether its guard was at zero before it already
+    located: tuple[int, ...] = ()
     records: tuple[Record, ...] = ()  # what the run tells of it
 
     @property
@@ -247,7 +246,7 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None or any(piece.system is not nominal.system for piece in run.pieces):
         close = same_instant(span[0], end)
-        changes = _changes(nominal, run, base, span, [i.time for i in instants if not i.events], close)
+        changes = _changes(nominal, run, base, span)
         instants, stretches = with_changes(instants, changes, close)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run, stretches)
 
@@ -271,7 +270,7 @@ def with_changes(
         if not np.isfinite(t):
             break
         is_same = bool(found) and abs(found[-1].time - t) <= close and found[-1].change is None
-        if is_same and change.by_motion and not found[-1].events:
+        if is_same and (change.located or change.is_timed) and not found[-1].events:
             found.insert(-1, Instant(t, change=change))
             stretches.insert(-1, behind)
         if is_same or abs(t - begin) <= close:
@@ -283,12 +282,9 @@ def with_changes(
 
 
 def _changes(
-    nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float], ticks: list[float], close: float
+    nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float]
 ) -> list[tuple[float, Change, Stretch]]:
-    """When the equations of a run changed and how, as its pieces tell; the first one is its beginning.
-
-    ticks: when clocks act alone. close: times that differ by less are one.
-    """
+    """When the equations of a run changed and how, as its pieces tell; the first one is its beginning."""
     found: list[tuple[float, Change, Stretch]] = []
     before: Trajectory | None = None
     for piece in run.pieces:
@@ -297,45 +293,25 @@ def _changes(
         system = mirrored(base, nominal.system, piece.system)
         history = _modes(piece, system, span)
         begin = float(piece.dense_spans[0][0])
-        first = _stretch(nominal, piece, system, begin, history[0][1] if history else None)
+        first = _stretch(nominal, piece, system, begin, history[0].values if history else None)
         found.append((begin, _joint(nominal, before, piece, found[-1][2] if found else None, first), first))
         led_back = led_back_at(piece, piece is not run.pieces[-1])
         texts, resting = conditions_of(system).texts, None
         kinds = {turn.time: turn for turn in piece.outcome.turns if turn.kind is not TransitionKind.SWITCH}
-        for (_, modes, _), (t, new, timed) in pairwise(history):
+        for old, (t, modes, located, timed) in pairwise(history):
             if t == led_back:
                 continue
-            turned = tuple(k for k in range(len(new)) if new[k] != modes[k])
-            change = Change(TransitionKind.SWITCH, turned, is_timed=timed)
-            if any(abs(t - tick) <= close for tick in ticks):
-                change = change._replace(by_motion=_at_zero(nominal, piece, system, modes, turned, t))
+            turned = tuple(k for k in range(len(modes)) if modes[k] != old.values[k])
+            change = Change(TransitionKind.SWITCH, turned, is_timed=timed, located=located)
             if t in kinds:
                 resting = texts.index(kinds[t].condition) if kinds[t].kind is TransitionKind.RESTS else None
                 change = Change(kinds[t].kind, () if resting is None else (resting,))
             elif resting in turned:
                 continue  # it is on the surface, wherever rounding moves it
-            behind = _stretch(nominal, piece, system, t, new)
+            behind = _stretch(nominal, piece, system, t, modes)
             found.append((t, change, behind if resting is None else _at_rest(behind, resting)))
         before = piece
     return found
-
-
-def _at_zero(
-    nominal: NominalRun, piece: Trajectory, system: System, modes: tuple[int, ...], turned: tuple[int, ...], t: float
-) -> bool:
-    """Whether a condition that turned at an instant was led to zero just before it."""
-    left, labels = moment(piece, t, "left"), piece.system.labels
-    held = np.zeros(0) if left.run_data.held is None else left.run_data.held[0]
-    vectors = [np.array([float(left[name]) for name in labels[letter]]) for letter in ("xdot", "x", "z", "u")]
-    rates, x = nominal.all_states(vectors[0], 0 * held), nominal.all_states(vectors[1], held)
-    symbols, conditions = system.symbols(), conditions_of(system)
-    guards = concatenate(conditions.guard(k, modes) for k in turned)
-    rate = ca.jacobian(guards, symbols[0]) + ca.mtimes(ca.jacobian(guards, symbols[2]), symbols[1])
-    function = ca.Function("guards", symbols, [guards, rate])
-    p = piece.run_data.parameters[: system.sizes["p"]]
-    values, speeds = (part.full() for part in function(t, rates, x, vectors[2], vectors[3], p))
-    starts, ends = piece.dense_spans
-    return bool(is_met(values, speeds, float(ends[-1] - starts[0]), nominal.settings.rtol).any())
 
 
 def _at_rest(stretch: Stretch, which: int) -> Stretch:
@@ -365,8 +341,17 @@ def _places_among(resting: System, outside: System, which: int) -> tuple[int, ..
     return tuple(int(np.argmin(row)) for row in far)
 
 
-def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list[tuple[float, tuple[int, ...], bool]]:
-    """From when on the conditions of a piece had which modes, and whether time decided it; none where it crossed."""
+class ModesSince(NamedTuple):
+    """The modes of all conditions from a time on, those that the motion turned there, and whether time turned one."""
+
+    time: float
+    values: tuple[int, ...]
+    located: tuple[int, ...]
+    is_timed: bool
+
+
+def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list[ModesSince]:
+    """From when on the conditions of a piece had which modes; none where it crossed them."""
     conditions, held = conditions_of(system), piece.run_data.held_modes
     begin, end = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
     if conditions.located and (held is None or len(held.conditions) != conditions.located):
@@ -379,7 +364,7 @@ def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list
     if timed is not None:
         inside = timed[0][(forward * (timed[0] - begin) > 0) & (forward * (timed[0] - end) <= 0)]
     moments = np.unique(np.concatenate([[begin], times, inside]))[:: int(forward)]
-    found: list[tuple[float, tuple[int, ...], bool]] = []
+    found: list[ModesSince] = []
     for t in moments[forward * (moments - begin) >= 0].tolist():
         own = values[np.flatnonzero(forward * (t - times) >= 0)[-1]]
         if timed is not None:
@@ -387,10 +372,11 @@ def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list
             side = "right" if forward > 0 else "left"
             own = np.concatenate([own, timed[1][max(0, int(np.searchsorted(timed[0], t, side=side)) - 1)]])  # type: ignore[call-overload]
         modes = tuple(int(value > 0.5) for value in own)
-        if not found or modes != found[-1][1]:
+        if not found or modes != found[-1].values:
             # Where time turns one of them, others that turn at that moment do so since it did.
-            by_time = bool(found) and modes[conditions.located :] != found[-1][1][conditions.located :]
-            found.append((t, modes, by_time))
+            by_time = bool(found) and modes[conditions.located :] != found[-1].values[conditions.located :]
+            located = () if held is None or not found else held.located_at(t)
+            found.append(ModesSince(t, modes, tuple(k for k in located if modes[k] != found[-1].values[k]), by_time))
     return found
 
 

@@ -77,6 +77,8 @@ class HeldModes:
 
     conditions: tuple[str, ...]
     held: HeldValues
+    # (changes, conditions): whether the motion led one to zero there; else it turned with another, or at a jump.
+    located: np.ndarray | None = None
 
     @staticmethod
     def of_run(run: Any, conditions: tuple[str, ...]) -> HeldModes | None:
@@ -84,8 +86,14 @@ class HeldModes:
         rows, times, values = run.held
         if not len(times) or not conditions:
             return None
-        return HeldModes(conditions, HeldValues(rows, times, values[:, values.shape[1] - len(conditions) :].copy()))
+        own = HeldValues(rows, times, values[:, values.shape[1] - len(conditions) :].copy())
+        return HeldModes(conditions, own, run.located.astype(bool))
 
     def at(self, t: float) -> ConditionModes:
         """The modes at a time, the later ones where they change."""
         return ConditionModes(self.conditions, self.held.at(np.array([t]))[0])
+
+    def located_at(self, t: float) -> np.ndarray:
+        """The places of the conditions that the motion led to zero at a time."""
+        assert self.located is not None
+        return np.flatnonzero(self.located[self.held.times == t].any(axis=0))

@@ -1,13 +1,14 @@
 """Events, clocks and schedules of a model whose bodies touch: what is due at a moment, and what it assigns.
 
-Guards are watched from step to step. At one moment, clocks that are due act first, in the order of what they read; then
-events whose guards have passed zero, until none does. What acts together reads the values before.
+Guards are watched from step to step. A moment has the rounds that the core gives it (core/events/instants.hpp): clocks
+that are due and events whose guards have passed zero form the first one and read the values before it. Clocks behind
+others, and events that a round brings about, come in later rounds, until there is none.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -187,43 +188,44 @@ class ModelEvents:
 
     def act(self, t: float, now: Present) -> tuple[Present, bool, Stop | None]:
         """Everything that happens at a time: the values behind it, whether anything did, and a stop where it ends."""
-        acted = False
-        ticking = list[Event]()
+        due = list[Event]()
         while self.due and self.due[0][0] <= t + self.close:
-            ticking.append(self.due.pop(0)[1])
-        levels = sorted({self.levels[event.name] for event in ticking})
-        for level in levels:
-            together = [event for event in ticking if self.levels[event.name] == level]
+            due.append(self.due.pop(0)[1])
+        levels = sorted({self.levels[event.name] for event in due})
+        for number in range(MOST_ROUNDS):
+            events = self._fired(t, now)
+            clocks = [event for event in due if levels[number:] and self.levels[event.name] == levels[number]]
+            if not events and not clocks:
+                return now, number > 0, None
+            before = now
             try:
-                now, stop = self._assign(t, now, together)
+                now, stop = self._assign(t, now, [*events, *clocks])
             except Exception as error:  # of the user's code, told as it is
-                name = next((event.name for event in together if event.name in self.codes), "")
-                trace = "".join(traceback.format_exception(error)).rstrip()
-                what = f"the code of {name!r} raised {type(error).__name__}: {error} at {time_text(t)}"
-                return now, True, Stop(Ending.CALL_FAILED, t, what, (trace,), event=name)
-            acted = True
-            if stop is not None:
-                return now, True, stop
-        for number in range(len(levels), len(levels) + MOST_ROUNDS):
-            values = self.values(t, *now)
-            passed = self.passed(values)
-            self.sides = self._sides(values, self.sides)
-            if not passed:
-                return now, acted, None
-            together, before = [self.guarded[k] for k in passed], now
-            now, stop = self._assign(t, now, together)
-            acted = True
+                return now, True, self._failed_call(t, clocks, error)
             one, two = (np.concatenate([m.x, m.p[len(m.p) - self.system.discrete_count :]]) for m in (before, now))
-            self.told += [FiredEvent(self.places[event.name], t, one, two, number) for event in together]
+            self.told += [FiredEvent(self.places[event.name], t, one, two, number) for event in events]
             if stop is not None:
                 return now, True, stop
-            ended = next((event.name for event in together if event.terminal), None)
+            ended = next((event.name for event in events if event.terminal), None)
             if ended is not None:
                 what = f"event {ended!r} ended the run at {time_text(t)}"
                 return now, True, Stop(Ending.EVENT, t, what, event=ended)
-        last = together[-1].name
+        last = [*events, *clocks][-1].name
         what = f"events at {time_text(t)} trigger each other endlessly, the last one {last!r}"
         return now, True, Stop(Ending.ENDLESS, t, what, (), Ending.ENDLESS.remedy, event=last)
+
+    def _fired(self, t: float, now: Present) -> list[Event]:
+        """The events whose guards have passed zero; what they see is their side from here on."""
+        values = self.values(t, *now)
+        passed = self.passed(values)
+        self.sides = self._sides(values, self.sides)
+        return [self.guarded[k] for k in passed]
+
+    def _failed_call(self, t: float, clocks: Sequence[Event], error: Exception) -> Stop:
+        name = next((event.name for event in clocks if event.name in self.codes), "")
+        trace = "".join(traceback.format_exception(error)).rstrip()
+        what = f"the code of {name!r} raised {type(error).__name__}: {error} at {time_text(t)}"
+        return Stop(Ending.CALL_FAILED, t, what, (trace,), event=name)
 
     def _assign(self, t: float, now: Present, together: Iterable[Event]) -> tuple[Present, Stop | None]:
         """What events and clocks of one moment assign, all from the values before."""
