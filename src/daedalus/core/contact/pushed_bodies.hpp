@@ -35,6 +35,13 @@ public:
         return u.x * p.n + u.y * p.t1 + u.z * p.t2;
     }
 
+    Vector3 spin(const ContactPoint& p) const {
+        Vector3 w;
+        if (p.b >= 0) w += at(p.b).w;
+        if (p.a >= 0) w -= at(p.a).w;
+        return {dot(w, p.n), dot(w, p.t1), dot(w, p.t2)};
+    }
+
 protected:
     const Twist& at(int body) const { return twists[static_cast<std::size_t>(body)]; }
 
@@ -96,13 +103,6 @@ protected:
     // The impulse that brings a row to its target.
     double answer(const JointRow& link) const {
         return link.block > 0 ? link.impulse + (link.target - rate(link)) / link.block : link.limited(0.0);
-    }
-
-    Vector3 spin(const ContactPoint& p) const {
-        Vector3 w;
-        if (p.b >= 0) w += at(p.b).w;
-        if (p.a >= 0) w -= at(p.a).w;
-        return {dot(w, p.n), dot(w, p.t1), dot(w, p.t2)};
     }
 
     // The velocities that one push alone gives.

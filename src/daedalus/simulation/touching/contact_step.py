@@ -20,6 +20,7 @@ from daedalus.simulation.touching.body_rows import BodyRows
 from daedalus.simulation.touching.closing import closing_time, matched
 from daedalus.simulation.touching.contact_problem import BRIEF, EXACT, ContactProblem
 from daedalus.simulation.touching.lengths import NEAR, NEAR_SPEED
+from daedalus.simulation.touching.lessened_bounces import Answered, groups_of, lessened
 from daedalus.simulation.touching.single_in_step import SingleInStep
 from daedalus.simulation.touching.single_laws import STOP, LawsAtPlace
 from daedalus.simulation.touching.tree_rows import SeenTree
@@ -33,8 +34,6 @@ TOGETHER = KNOWN_BY_DIFFERENCES
 BENT = 1e-3
 # Corrections of positions after a step, at most; by judgement.
 PUSHES = 4
-# Halvings of the restitution where friction would let the energy grow: 12 digits.
-HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -93,12 +92,13 @@ class ContactStepper(ContactProblem):
         single = self._single_in_step(t, x, middle, twists, h, seen, (located, moment))
         info = world.contacts()
         at_start, speed = self._at_start(x, before, h, limit, info) if count else (np.zeros(0), np.zeros(0))
-        bounds, closed = self._bounds(info, at_start, speed, twists, h, located, moment)
+        bounds, closed, back = self._bounds(info, at_start, speed, (before, twists), h, located, moment)
         after = self._solve(twists, bounds, effort=BRIEF if moment else None)
         if single is not None and single.slipped(world):
             self._set_joints(t + h, free, False, seen)
             single.write(world)
             after = self._solve(twists, bounds, effort=BRIEF if moment else None)
+        shifts = None
         if count and self.effort is EXACT:
             goes = closed if located else at_start <= self.lengths.touch
             shifts = self._bent(seen, middle, before, after, h, limit, info, goes)
@@ -111,7 +111,9 @@ class ContactStepper(ContactProblem):
             free = x + h * slope
             if float(np.max(np.abs(seen.twists(free) - twists), initial=0.0)) > BENT * self.lengths.slow:
                 twists = seen.twists(free)
-                after = self._solve(twists, bounds, shifts=shifts if count else None)
+                after = self._solve(twists, bounds, shifts=shifts)
+        if back.any():
+            after = self._bounced(before, twists, after, bounds, back, info, shifts)
         strike, end_gap = np.inf, np.inf
         if count and not closed.all():
             final = world.velocities(after)[:, 0]
@@ -136,15 +138,16 @@ class ContactStepper(ContactProblem):
         return Stepped(new, strike, end_gap, forces, modes, laws)
 
     def _bounds(
-        self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, twists: np.ndarray, h: float,
-        located: bool, moment: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """How fast each contact may close in a step, and which of them take part in it.
+        self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, twists: tuple[np.ndarray, np.ndarray],
+        h: float, located: bool, moment: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+        """How fast each contact may close in a step, which of them take part in it, and which bounce.
 
-        at_start, speed: gaps at its beginning, and their rates. twists: those without forces of contacts.
+        at_start, speed: gaps at its beginning, and their rates. twists: those before it, and those without forces of
+        contacts.
         """
         if not len(info):
-            return np.zeros(0), np.ones(0, dtype=bool)
+            return np.zeros(0), np.ones(0, dtype=bool), np.zeros(0, dtype=bool)
         lengths, gap = self.lengths, info[:, 0]
         # What is closed at the start is judged by its gap there: that in the middle has the bend of the way in it.
         near = np.where(at_start <= NEAR * lengths.size, np.minimum(gap, np.maximum(at_start, 0.0)), gap)
@@ -159,14 +162,31 @@ class ContactStepper(ContactProblem):
                 closed &= (speed > -lengths.slow) | goes_on
                 bounds[goes_on] = speed[goes_on]
             bounds[~closed] = -np.inf
-            return bounds, closed
-        laws = self.bodies.laws[info[:, 1].astype(int)]
-        ahead = gap + 0.5 * h * self.bodies.world.velocities(twists)[:, 0]
+            return bounds, closed, np.zeros(len(info), dtype=bool)
+        laws, world = self.bodies.laws[info[:, 1].astype(int)], self.bodies.world
+        # What opens and is pressed again may come back as fast: stopped on its way up it would get energy.
+        bounds = np.minimum(bounds, -np.maximum(world.velocities(twists[0])[:, 0], 0.0))
+        ahead = gap + 0.5 * h * world.velocities(twists[1])[:, 0]
         # A bounce that the next step would take back within its length is none: on its way up it would give energy.
         back = -laws[:, 1] * speed
         bouncing = (speed < -lengths.bounce) & (ahead < 0) & (back > h * lengths.pull)
         bounds[bouncing] = back[bouncing]
-        return bounds, closed
+        return bounds, closed, bouncing
+
+    def _bounced(
+        self, before: np.ndarray, free: np.ndarray, after: np.ndarray, bounds: np.ndarray, back: np.ndarray,
+        info: np.ndarray, shifts: np.ndarray | None,
+    ) -> np.ndarray:  # fmt: skip
+        """The velocities behind a step some contacts of which bounce back, less where that would give energy."""
+
+        def answer(shares: np.ndarray) -> Answered:
+            return self._worked(before, self._solve(free, np.where(back, shares * bounds, bounds), shifts=shifts))
+
+        together = self.bodies.is_coupled or self.beside is not None
+        groups = groups_of(info[:, 4:6].astype(int), together)
+        twists, shares = lessened(answer, self._worked(before, after), groups, self.effort.tolerance)
+        self.counts.lessened += len(set(groups[back & (shares < 1.0)].tolist()))
+        return twists
 
     def _single_in_step(
         self, t: float, x: np.ndarray, middle: np.ndarray, free: np.ndarray, h: float, seen: BodyRows | SeenTree,
@@ -324,9 +344,9 @@ class ContactStepper(ContactProblem):
                 pairs.update((STOP, int(k), int(k)) for k in np.flatnonzero(own))
             self.counts.impacts += 1
 
-        def act(part: np.ndarray, share: float) -> np.ndarray:
+        def act(part: np.ndarray, share: np.ndarray) -> np.ndarray:
             bounds = np.full(len(speed), -np.inf)
-            bounds[part] = np.where(speed[part] < 0, -share * restitution[part] * speed[part], 0.0)
+            bounds[part] = np.where(speed[part] < 0, -(share * restitution * speed)[part], 0.0)
             struck = info[part[:count] & (speed[:count] < -self.lengths.slow), 1:4].astype(int).tolist()
             self.struck |= {(law, one, two) for law, one, two in struck}
             world.forget()
@@ -340,12 +360,12 @@ class ContactStepper(ContactProblem):
             if not fast.any():
                 break
             chosen = pair[(speed <= (1 - TOGETHER) * speed[fast].min()) & fast]
-            twists = self._kept_energy(act, np.isin(pair, chosen), twists, seen)
+            twists = self._kept_energy(act, np.isin(pair, chosen), twists, at)
             add()
             speed = speeds()
         if speed.min() < -self.lengths.slow:
             restitution = np.zeros(len(speed))
-            twists = act(np.ones(len(speed), dtype=bool), 0.0)
+            twists = act(np.ones(len(speed), dtype=bool), restitution)
             add()
         self._last = 0.0
         if at is not None:
@@ -377,18 +397,29 @@ class ContactStepper(ContactProblem):
         return np.flatnonzero(~self.beside.is_friction & (at.gap <= 2 * self.lengths.touch))
 
     def _kept_energy(
-        self, act: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, before: np.ndarray,
-        seen: BodyRows | SeenTree,
+        self, act: Callable[[np.ndarray, np.ndarray], np.ndarray], part: np.ndarray, before: np.ndarray,
+        at: LawsAtPlace | None,
     ) -> np.ndarray:  # fmt: skip
-        """An impact with as much of its restitution as keeps the energy from growing."""
-        energy = self.bodies.kinetic_energy(before, seen)
-        share = 1.0
-        found = act(part, share)
-        for _ in range(HALVINGS):
-            if self.bodies.kinetic_energy(found, seen) <= energy * (1 + 1e-12):
+        """An impact of some contacts and stops with as much of their restitution as keeps the energy from growing."""
+
+        def answer(shares: np.ndarray) -> Answered:
+            twists = act(part, shares)
+            found = self._worked(before, twists)
+            if at is None:
                 return found
-            if share == 1.0:
-                self.counts.lessened += 1
-            share *= 0.5
-            found = act(part, share)
-        return act(part, 0.0)
+            work = 0.5 * self.bodies.world.link_impulses()[-len(at.gap) :] * (at.rates(before) + at.rates(twists))
+            stops = work[self._closed_stops(at)]
+            return Answered(twists, np.append(found.work, stops), np.append(found.size, np.abs(stops)))
+
+        groups = np.zeros(len(part), dtype=np.int32)
+        whole = answer(np.ones(len(part)))
+        twists, shares = lessened(answer, whole, groups, self.effort.tolerance)
+        self.counts.lessened += bool(np.any(shares < 1.0))
+        return twists
+
+    def _worked(self, before: np.ndarray, after: np.ndarray) -> Answered:
+        """What the impulses of contacts did where velocities went from some to others."""
+        world = self.bodies.world
+        work, impulses = world.work(before, after)[:, 0], world.impulses()
+        speeds = [np.abs(world.velocities_in_world(twists)) for twists in (before, after)]
+        return Answered(after, work, np.sum(np.abs(impulses[:, :3]) * (speeds[0] + speeds[1]), axis=1))

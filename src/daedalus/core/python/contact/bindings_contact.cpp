@@ -220,6 +220,20 @@ struct ContactWorld {
         });
     }
 
+    // The work of each contact's impulses on what touches there: that by the mean of the velocities before and behind them.
+    nb::object work(nb::handle before, nb::handle after) {
+        const std::vector<ContactPoint>& points = world.problem.points;
+        std::vector<double> sums(points.size(), 0.0);
+        for (const nb::handle& twists : {before, after}) {
+            read_twists(twists);
+            for (std::size_t k = 0; k < points.size(); ++k)
+                sums[k] += 0.5 * (dot(points[k].impulse, world.problem.velocity(points[k])) +
+                                  dot(points[k].twist_impulse, world.problem.spin(points[k])));
+        }
+        std::size_t next = 0;
+        return rows(1, [&](const ContactPoint&, double* to) { *to = sums[next++]; });
+    }
+
     nb::object rows(std::size_t width, auto&& write) const {
         const std::vector<ContactPoint>& points = world.problem.points;
         nb::object out = empty_in_numpy({points.size(), width});
@@ -268,6 +282,7 @@ void bind_contact(nb::module_& module) {
              nb::arg("tolerance") = 1e-10, nb::arg("sweeps") = 1000, nb::arg("newton") = 40, nb::arg("largest") = 400,
              nb::arg("at_a_time") = 20, nb::arg("shifts") = nb::none())
         .def("velocities_in_world", &ContactWorld::velocities_in_world, nb::arg("twists"))
+        .def("work", &ContactWorld::work, nb::arg("before"), nb::arg("after"))
         .def("velocities", &ContactWorld::velocities, nb::arg("twists"))
         .def("contacts", &ContactWorld::contacts)
         .def("places", &ContactWorld::places)
