@@ -1,9 +1,11 @@
 """The layout of the package: imports run one way, files stay short enough to read, and no code reads prose."""
 
 import ast
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -288,7 +290,8 @@ def test_decisions_of_all_rooms_have_one_owner():
     """What is rounding, singular, full or one instant is a number of one file; others are named after their use."""
     names = (
         "EPSILON|NOT_ZERO|ROUNDING|SINGULAR|REDUNDANT|REDUNDANT_ON_A_MOTION|SAME_FORMULA|DENSE|CLEAR_GAP|STAYED"
-        "|SAME_INSTANT|SPACINGS|FEWEST_SPACINGS|TIGHT|PRESSES|RANK|JUMPS|NO_DIFFERENCE|SYMBOLIC_SOLVE|WITNESSES|TOLD_EVERY"
+        "|KNOWN_BY_DIFFERENCES|HALF_OF_DIGITS|TWELVE_DIGITS|SMALLEST_NORMAL|ONE_SIDED|SAME_INSTANT|SPACINGS|TIGHT|RANK"
+        "|FEWEST_SPACINGS|PRESSES|JUMPS|SYMBOLIC_SOLVE|WITNESSES|TOLD_EVERY"
     )
     owners = defaultdict(set)
     for path in source_files():
@@ -300,6 +303,33 @@ def test_decisions_of_all_rooms_have_one_owner():
     assert {name: own for name, own in owners.items() if len(own) > 1} == {}
     rounding = {str(p.relative_to(PACKAGE)) for p in source_files() if "finfo(float).eps" in read(p).text}
     assert rounding <= {"algebra/rank_decision.py"}
+
+
+def test_a_share_is_decided_once():
+    """No number that is not whole has one name and one value in two files, as in the core."""
+    places = defaultdict(set)
+    for path in source_files():
+        room = path.relative_to(PACKAGE).parts[0]
+        for name, value in named_numbers(path) if room != "catalogue" else ():
+            if value != int(value):
+                places[name.lstrip("_"), value].add(str(path.relative_to(PACKAGE)))
+    assert len(places) > 450
+    assert {key: where for key, where in places.items() if len(where) > 1} == {}
+
+
+def named_numbers(path: Path) -> Iterator[tuple[str, float]]:
+    """The numbers that a file gives a name in capitals."""
+    for node in ast.parse(read(path).text).body:
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target, value = node.targets[0], node.value
+        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+        for name, number in zip(target.elts, value.elts) if several else [(target, value)]:
+            if isinstance(name, ast.Name) and name.id.isupper():
+                with suppress(NameError, TypeError):
+                    found = eval(compile(ast.Expression(number), "number", "eval"), {"__builtins__": {}})
+                    if isinstance(found, (int, float)) and math.isfinite(found):
+                        yield name.id, found
 
 
 def test_other_rooms_read_the_public_record_of_a_run():

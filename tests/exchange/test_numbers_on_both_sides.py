@@ -12,6 +12,8 @@ from daedalus.simulation.contacts import settling
 RUNTIME = Path(daedalus.__file__).parent / "exchange" / "fmu"
 # Names in the runtime of FMUs that the package decides by, too, and where.
 SHARED = {
+    "iteration.h": {"SHORTENING": _core.shared_numbers["shortening"]},
+    "bdf.h": {"MOST_ORDER": _core.shared_numbers["bdf_orders"]},
     "friction.h": {"AT_REST": settling.AT_REST, "STUCK": settling.STUCK},
     "prebuilt.h": {"LEAST_STAGE": steps_in_c.LEAST_STAGE, "MOST_ITERATIONS": steps_in_c.MOST_ITERATIONS},
 }

@@ -17,7 +17,8 @@ import numpy as np
 
 from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.algebra.newton_record import new_record
-from daedalus.algebra.rank_decision import SINGULAR, sparse_factors
+from daedalus.algebra.newton_steps import SHORTENING
+from daedalus.algebra.rank_decision import ROUNDING, SINGULAR, sparse_factors
 from daedalus.deadline import poll
 
 # A full matrix, a sparse one of SciPy, or one with factors of its own (`factors`, `toarray`, `data`).
@@ -26,9 +27,9 @@ Matrix = Any
 Equations = Callable[[np.ndarray], tuple[np.ndarray, Matrix, np.ndarray]]
 
 # Corrections below this share of an unknown's size count as zero.
-TOLERANCE = 1e-13
+TOLERANCE = ROUNDING
 # Where rounding keeps corrections from shrinking further they must at least be this small.
-STALLED = 1e-8
+STALLED = HALF_OF_DIGITS
 # Equations hold when what is left of them is at most this share of their size.
 SOLVED = 1e-9
 # The same where ranks are lost on the solutions, or where a run has passed by: such values have half their digits.
@@ -257,7 +258,7 @@ def _damped_step(
         successor = -factors.solve(state[0])
         curvature = _length(successor - (1 - damping) * step, size)
         suggestion = 0.5 * length * damping**2 / curvature if curvature > 0 else 1.0
-        if _length(successor, size) > (1 - damping / 4) * length:
+        if _length(successor, size) > (1 - SHORTENING * damping) * length:
             damping, raised = min(suggestion, damping / 2), True
             continue
         if not raised and damping < 1 and suggestion >= min(1.0, 4 * damping):

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus._core import shared_numbers
 from daedalus.algebra.newton_record import new_record
 from daedalus.deadline import poll
 
+# A shorter correction is followed where the next one is shorter by this part of it, as in core/model/damped_newton.hpp.
+SHORTENING = shared_numbers["shortening"]
 # Corrections that are longer than this share of the one before do not converge; below `stalled` this is rounding.
 CONTRACTION = 0.5
 # Shortest share of a correction that is tried.
@@ -119,7 +122,7 @@ def halved_newton(
             after = linearised(trial)
             last = part <= least
             again = solve(-after[0]) if np.all(np.isfinite(after[0])) else None
-            helps = again is not None and (size <= stalled or length(again, v) <= (1 - part / 4) * size)
+            helps = again is not None and (size <= stalled or length(again, v) <= (1 - SHORTENING * part) * size)
             if helps or (last and forced):
                 break
             if last:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(float).eps)
 
+# Below it numbers lose digits.
+SMALLEST_NORMAL = float(np.finfo(float).tiny)
+
 # The least size that anything is divided by: numbers that large after it still have an inverse.
 NOT_ZERO = 1e-300
 
@@ -132,7 +135,7 @@ def decide_rank(
     count = len(singular_values)
     low = tolerance * scale
     high = max(low, min(low * amplification, LARGEST_ROUNDING * scale))
-    rounding = max(scale * EPSILON * max(*shape, 1), float(np.finfo(float).tiny), noise)
+    rounding = max(scale * EPSILON * max(*shape, 1), SMALLEST_NORMAL, noise)
     kept = np.concatenate([[scale], singular_values])  # smallest kept, for ranks 0, 1, ...
     dropped = np.concatenate([singular_values, [0.0]])
     gaps = kept / np.maximum(dropped, rounding)

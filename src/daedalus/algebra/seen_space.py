@@ -16,7 +16,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES, NOT_ZERO, ROUNDING
 
 # Entries of a direction below this share of its largest belong to rounding.
-SHARE = 1e-3
+COUNTED_FROM = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def _apart(null: np.ndarray, units: np.ndarray) -> list[UnseenDirection]:
     from scipy.sparse.csgraph import connected_components
 
     projector, found = null.T @ null, []
-    count, group_of = connected_components(csr_matrix(np.abs(projector) > SHARE), directed=False)
+    count, group_of = connected_components(csr_matrix(np.abs(projector) > COUNTED_FROM), directed=False)
     for group in range(count):
         places = np.flatnonzero(group_of == group)
         values, vectors = np.linalg.eigh(projector[np.ix_(places, places)])

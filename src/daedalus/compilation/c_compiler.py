@@ -26,7 +26,7 @@ int daedalus_evaluate(const double** arg, double** res, long long int* iw, doubl
 }}
 """
 # A compiler that hangs must not hang a simulation.
-_TIME_LIMIT = 300.0
+TIME_LIMIT = 300.0
 
 
 class CompilerFailedError(Exception):
@@ -70,7 +70,7 @@ def shared_library(f: ca.Function, compiler: str, strict: bool) -> bytes:
         flags = _STRICT_FLAGS if strict else _FAST_FLAGS
         command = [compiler, "-std=c99", *flags, "-o", str(target), str(source), "-lm"]
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=_TIME_LIMIT, stdin=subprocess.DEVNULL)
+            subprocess.run(command, check=True, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL)
         except subprocess.SubprocessError as error:
             raise CompilerFailedError(str(error)) from error
         return target.read_bytes()

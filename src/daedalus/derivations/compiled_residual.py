@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus.compilation.compile import compile_function
-from daedalus.derivations.usual_values import LITTLE, SHARE
+from daedalus.derivations.usual_values import DRAWN_AWAY, LITTLE
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 
@@ -43,7 +43,7 @@ def compiled_residual(system: System, derived: Mapping[str, ca.SX], units: Itera
             break
         values = [draw.uniform(0.2, 1.6, s.numel()) for s in symbols]
         if k >= 4 * POINTS:
-            values = [v + (SHARE * abs(v) + LITTLE) * draw.uniform(-1.0, 1.0, len(v)) for v in written]
+            values = [v + (DRAWN_AWAY * abs(v) + LITTLE) * draw.uniform(-1.0, 1.0, len(v)) for v in written]
         if k < 2 * POINTS:
             values = [v * draw.choice([-1.0, 1.0], len(v)) for v in values]
         for place in spheres:

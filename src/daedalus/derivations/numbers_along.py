@@ -13,14 +13,13 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import EPSILON
+from daedalus.algebra.rank_decision import EPSILON, KNOWN
 from daedalus.derivations.usual_values import drawn_near
 
 _WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
 # Near the step at which the sixth order and rounding meet for values near one; shorter ones where functions bend, and
 # a longer one where values are large.
 STEPS = (4e-3, 1e-3, 4e-4, 1e-4, 2e-2)
-ENOUGH = 1e-10
 POINTS = 6
 # An entry is shown by a difference whose own uncertainty is a smaller part of it than this.
 SHOWN = 1e-3
@@ -159,11 +158,11 @@ def _errors(
             # The first length has none before it to be compared with: small errors count as they are.
             own = np.where(np.isinf(apart), own, np.maximum(own - 2 * apart, 0.0))
             own = np.maximum(own - rounding, 0.0) / np.maximum(1.0, np.abs(expected))
-            visible = (rounding <= hidden) & ((apart <= hidden) | (own < ENOUGH))
+            visible = (rounding <= hidden) & ((apart <= hidden) | (own < KNOWN))
         error = np.where(visible, np.fmin(error, own), error)
         shown |= visible
         last = difference
-        if np.all(error < ENOUGH):
+        if np.all(error < KNOWN):
             break
     return error, shown
 

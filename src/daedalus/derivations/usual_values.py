@@ -11,7 +11,7 @@ from daedalus.model.expressions import elements, symbol_key
 from daedalus.model.model import Model
 
 # How far from them values are drawn: a share of their size, and a little where they are zero.
-SHARE, LITTLE = 0.02, 1e-3
+DRAWN_AWAY, LITTLE = 0.02, 1e-3
 
 
 def usual_values(book: Model) -> dict[int, float]:
@@ -31,6 +31,6 @@ def usual_values(book: Model) -> dict[int, float]:
 def drawn_near(draw: np.random.Generator, symbols: Sequence[ca.SX], usual: Mapping[int, float]) -> np.ndarray:
     """A random point near usual values; symbols without one are drawn between 0.2 and 1.6."""
     values = np.array([usual.get(symbol_key(s), np.nan) for s in symbols], dtype=float)
-    spread = SHARE * np.abs(values) + LITTLE
+    spread = DRAWN_AWAY * np.abs(values) + LITTLE
     near = values + spread * draw.uniform(-1.0, 1.0, len(values))
     return np.where(np.isnan(values), draw.uniform(0.2, 1.6, len(values)), near)

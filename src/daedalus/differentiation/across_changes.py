@@ -57,7 +57,7 @@ from daedalus.simulation.sliding.surface import Surface, condition_like, moved_o
 # So many levels beside a surface equations are looked at: a part ends one level before it.
 BESIDE = 2.0
 # A run is given up where this many changes fall into so small a share of the span; at corners steps pass over them.
-IN_A_ROW, SHARE = 16, 1e-6
+IN_A_ROW, NO_PROGRESS = 16, 1e-6
 
 
 # -- the equations of a part -------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def first_part(case: Case, corners: bool = False) -> Case:
 def _crowd(known: Foreseen) -> float | None:
     """When changes follow each other without progress; None where they do not."""
     times = [instant.time for instant in known.instants if instant.change is not None]
-    close = SHARE * abs(known.asked - known.begin)
+    close = NO_PROGRESS * abs(known.asked - known.begin)
     return next((b for a, b in zip(times, times[IN_A_ROW - 1 :]) if abs(b - a) <= close), None)
 
 

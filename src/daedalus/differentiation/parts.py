@@ -18,7 +18,7 @@ from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.sliding.sliding_system import Sliding
 
 # A change of the equations is passed where a part ends without it this near to its time, in parts of the run.
-NEAR = 1e-3
+NEAR_ITS_TIME = 1e-3
 
 
 def instant_behind(case: Case, status: Ending, t: float) -> Instant | None:
@@ -26,7 +26,7 @@ def instant_behind(case: Case, status: Ending, t: float) -> Instant | None:
     following = case.next_instant
     if following is None or not (t == case.t1 or status is Ending.EVENT):
         return None
-    if abs(t - following.time) > NEAR * abs(case.last_time - case.first_time):
+    if abs(t - following.time) > NEAR_ITS_TIME * abs(case.last_time - case.first_time):
         raise _not_met(case, following, t)
     return following
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.algebra.agreement import HALF_OF_DIGITS
 from daedalus.errors import InputError
 from daedalus.estimation.covariance_matrix import covariance_matrix
 from daedalus.estimation.model_noise import noise_density, without_noise
@@ -270,7 +271,7 @@ def _squared(units: Sequence[str], rest: str = "") -> list[str]:
 # states of the round before and solves the linear problem by a filter forward and a smoother back (Rauch, Tung,
 # Striebel 1965).
 
-ROUNDS, SETTLED = 4, 1e-8
+ROUNDS, SETTLED = 4, HALF_OF_DIGITS
 
 
 def smoothed(

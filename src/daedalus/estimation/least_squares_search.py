@@ -24,7 +24,7 @@ from daedalus.estimation.weighted_residuals import WeightedResiduals
 from daedalus.simulation.run.progress import PATIENCE_SECONDS, bar_maker, wants_progress
 
 # The search comes near, in relative changes of χ² and of the unknowns; Gauss–Newton steps then find the last digits.
-FOUND, NEAR = 1e-11, 1e-7
+FOUND, COME_NEAR = 1e-11, 1e-7
 POLISHING, POLISHED = 6, 1e-12
 # Values this near to a bound, as a share of it or of where they came from, are at it.
 AT_BOUND = 1e-9
@@ -33,12 +33,12 @@ STRETCHES, SAMPLES = (0.1, 0.2, 0.35, 0.5, 0.7), 2
 # What is left of the data is no noise: so many times a given noise, or this share of the data where the noise is
 # estimated, with signs or neighbours that are less probable than this, or so many times
 # the noise or the middle one: outliers, or samples between a jump of the data and that of the model.
-LARGE, SHARE, NOT_NOISE, SPIKES = 2.0, 0.02, 1e-6, 10.0
+LARGE, LARGE_SHARE, NOT_NOISE, SPIKES = 2.0, 0.02, 1e-6, 10.0
 # Few samples cannot tell noise from a wrong motion: then this share of the data where the noise is estimated.
 MUCH = 0.2
 # Then the search is repeated from so many other values, each the best of so many drawn ones, until two searches lead to
 # the same sum of squares.
-ELSEWHERE, DRAWN, SAME = 8, 16, 1e-3
+ELSEWHERE, DRAWN, SAME_SUM = 8, 16, 1e-3
 WORSE = "the search over all data ended at a worse fit"
 
 
@@ -148,7 +148,7 @@ class LeastSquaresSearch:
                 continue
             other, other_end = self._begun(begin)
             cost = self._cost(other)
-            if abs(cost - least) <= SAME * least:
+            if abs(cost - least) <= SAME_SUM * least:
                 break
             if cost < least:
                 found, end = other, replace(other_end, notes=(f"{WORSE}: this one was found from other values",))
@@ -204,7 +204,7 @@ class LeastSquaresSearch:
             size = size if self.loss == "linear" else middle
             tests = judged_as_noise(parts)
             no_noise = min(tests.runs, tests.whiteness) < NOT_NOISE or size > SPIKES * min(middle, 1.0)
-            is_large = size > (SHARE if name in estimated else LARGE)
+            is_large = size > (LARGE_SHARE if name in estimated else LARGE)
             if (is_large and no_noise) or (name in estimated and size > MUCH):
                 return True
         return False
@@ -242,7 +242,7 @@ class LeastSquaresSearch:
         try:
             done = least_squares(
                 residuals, theta, jac=lambda point: self.problem.both(point)[1], bounds=self.limits, x_scale="jac",
-                method="trf", loss=self.loss, ftol=FOUND, xtol=NEAR, gtol=1e-14, max_nfev=200 * len(theta),
+                method="trf", loss=self.loss, ftol=FOUND, xtol=COME_NEAR, gtol=1e-14, max_nfev=200 * len(theta),
             )  # fmt: skip
             found = self._polished(done.x) if self.loss == "linear" and done.status > 0 else done.x
             # A search within bounds comes as near to them as it likes, and never there.

@@ -24,7 +24,7 @@ from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
 # The share of an interval that a run across a jump takes on each side of it.
-BESIDE = 1e-6
+SIDE_OF_JUMP = 1e-6
 # Steps shorter than this share of an interval do not agree with their halves for other reasons.
 SHORTEST = 1e-10
 # Where a step and its two halves look at A and Q, as shares of the step: in three places each.
@@ -63,7 +63,7 @@ def noisy_run(
     ticks: whether clocks act at a time. What they do at the end belongs to the next interval, with its inputs.
     """
     sens = run(t, length, x)
-    beside, end = BESIDE * length, t + length
+    beside, end = SIDE_OF_JUMP * length, t + length
     parts = _before_ticks(sens, ticks)
     whole, at = _NoiseStep(np.eye(len(x)), np.zeros_like(density)), t
     for jump in [*_jumps(parts), np.inf]:

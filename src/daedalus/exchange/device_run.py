@@ -23,7 +23,7 @@ from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 MOST_STEPS = 512
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 # The first step between two times, as a share of what lies between them.
-FIRST = 1e-2
+FIRST_SHARE = 1e-2
 
 
 class DeviceRun:
@@ -95,7 +95,7 @@ class DeviceRun:
             t = jnp.where(good, jnp.where(last, end, t + h), t)
             return t, h * factor, jnp.where(good, after, state), count + good, tries + 1, (ts, hs, xs)
 
-        h = jnp.asarray(FIRST, x.dtype) * (end - begin)
+        h = jnp.asarray(FIRST_SHARE, x.dtype) * (end - begin)
         t, _, x, _, _, (ts, hs, xs) = lax.while_loop(goes_on, advance, (begin, h, x, 0, 0, kept))
         return jnp.where(t >= end, x, jnp.nan), ts, hs, xs
 

@@ -23,7 +23,7 @@ from daedalus.model.names import counted, listed, split_index
 # With more candidates than this the filter would take too long: all of them are named.
 MOST_CANDIDATES = 40
 # A row or a value counts in a conflict when it has more than this share of the largest residual or change.
-SHARE = 1e-3
+COUNTED_FROM_SHARE = 1e-3
 MOST_CONFLICTS = 6
 MOST_REMEDIES = 3
 # Letters of a first line; how the values begin that are told behind a shorter one; conflicts that are told one by one.
@@ -96,7 +96,7 @@ def _conflict(search: Search, given: np.ndarray, failed: SearchOutcome) -> Confl
         return None if outcome.solved else outcome
 
     left = np.nan_to_num(np.abs(failed.scaled), nan=1.0)
-    rows = np.flatnonzero(left > SHARE * left.max())
+    rows = np.flatnonzero(left > COUNTED_FROM_SHARE * left.max())
     inside = sorted({int(k) for row in rows for k in search.equations.unknowns_in(int(row)) if given[k]})
     candidates, proof = inside, impossible(inside) if inside else None
     if proof is None:
@@ -117,7 +117,7 @@ def _conflict(search: Search, given: np.ndarray, failed: SearchOutcome) -> Confl
                 half = len(group) // 2
                 waiting += [group[half:], group[:half]]
     left = np.nan_to_num(np.abs(proof.scaled), nan=1.0)
-    telling = _telling(search, given, [int(r) for r in np.flatnonzero(left > SHARE * left.max())])
+    telling = _telling(search, given, [int(r) for r in np.flatnonzero(left > COUNTED_FROM_SHARE * left.max())])
     return Conflict(candidates, telling, _nearest(search, given, candidates, upto))
 
 
@@ -302,7 +302,7 @@ def _by_stem(labels: list[str]) -> str:
 def _off(search: Search, conflict: Conflict) -> str:
     """By how much the given values are off the nearest that fit."""
     off = {k: abs(v - search.guess[k]) for k, v in conflict.nearest.items()}
-    off = {k: v for k, v in off.items() if v > SHARE * max(off.values())}
+    off = {k: v for k, v in off.items() if v > COUNTED_FROM_SHARE * max(off.values())}
     label = search.equations.label
     return f" by {distances_in_words({label(k): v for k, v in off.items()})}" if off else ""
 
@@ -366,7 +366,7 @@ def _nothing_found(search: Search, given: np.ndarray, failed: SearchOutcome) -> 
             remedy=f'another guess: {{"{eq.label(example)}": 1.0}} with free=["{eq.label(example)}"]',
         )
     worst = np.argsort(-left, kind="stable")[:3]
-    rows = [int(r) for r in worst if left[r] > SHARE * left[worst[0]]]
+    rows = [int(r) for r in worst if left[r] > COUNTED_FROM_SHARE * left[worst[0]]]
     facts = [
         f"{eq.rows[r].name}: {eq.text(r)} is left at {number(search.residual(failed.values)[0][r], 4)}" for r in rows
     ]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.agreement import BESIDE
 from daedalus.algebra.newton_steps import full_newton
 from daedalus.algebra.rank_decision import SAME_FORMULA
 from daedalus.deadline import poll
@@ -36,8 +37,8 @@ LEAVES = frozenset((ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT))
 DIVISIONS = frozenset((ca.OP_DIV, ca.OP_INV))
 # Operations that are defined for positive operands.
 OF_POSITIVE = frozenset((ca.OP_SQRT, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_LOG))
-# How far beside a surface an operation is tried, in sizes of the numbers there; at so many places.
-BESIDE, PLACES, CORRECTIONS = 1e-6, 8, 30
+# An operation is tried beside a surface at so many places, which so many corrections lead to at most.
+PLACES, CORRECTIONS = 8, 30
 # So much nearer to a surface a difference is below this share of what it was, unless it is a jump.
 NEARER, VANISHES = 1e-3, 0.3
 

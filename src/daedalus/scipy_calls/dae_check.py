@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import ROUNDING
 from daedalus.errors import DaedalusError
 from daedalus.scipy_calls.dae_start import GivenStart
 from daedalus.scipy_calls.ivp_settings import IvpSettings
@@ -32,7 +33,7 @@ COVERED, FINER = 1 / 24, 0.1
 # What steps may be off by, in tolerances: estimates are right by a factor, not to the digit.
 MOST = 100.0
 # Nothing finer can be told from rounding.
-FINEST = 1e-13
+FINEST = ROUNDING
 
 
 @dataclass(eq=False)

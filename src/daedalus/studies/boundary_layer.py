@@ -21,8 +21,8 @@ from daedalus.simulation.simulate import simulate
 
 # The layer is followed for this many of its own time constants, then twice as long, this often.
 FIRST_LENGTH, DOUBLINGS = 10.0, 12
-# A real part above -SHARE times the largest modulus counts as zero: rounding of a double or triple eigenvalue.
-SHARE = 1e-6
+# A real part above -ROUNDED_OFF times the largest modulus counts as zero: rounding of a double or triple eigenvalue.
+ROUNDED_OFF = 1e-6
 # A step of Newton's method from a simple root changes eigenvalues by less than this share.
 CHANGED = 0.05
 # At rest means this close to the root, in sizes of the variables.
@@ -30,7 +30,7 @@ ARRIVED = 1e-5
 # A motion that grows beyond this many sizes of its start has run away.
 LARGEST = 1e12
 # Of all runs beside a limit: far below the differences of O(ε) that they are compared for.
-RTOL, ATOL = 1e-8, 1e-11
+BESIDE_RTOL, BESIDE_ATOL = 1e-8, 1e-11
 
 
 class FastPart:
@@ -104,7 +104,7 @@ class Layer:
 def is_stable(eigenvalues: np.ndarray, size: float | None = None) -> bool:
     """Whether all real parts are negative, by more than rounding of eigenvalues of a size."""
     largest = np.abs(eigenvalues).max(initial=0.0) if size is None else size
-    return bool(np.all(np.isfinite(eigenvalues)) and eigenvalues.real.max(initial=-np.inf) < -SHARE * largest)
+    return bool(np.all(np.isfinite(eigenvalues)) and eigenvalues.real.max(initial=-np.inf) < -ROUNDED_OFF * largest)
 
 
 def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
@@ -113,7 +113,13 @@ def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
     labels = system.labels["x"]
     begin, x, length = 0.0, x0, _time_constants(fast, t0, x0)
     for _ in range(DOUBLINGS):
-        run = simulate(system, (begin, begin + length), dict(zip(labels, x.tolist())), rtol=RTOL, atol=ATOL)
+        run = simulate(
+            system,
+            (begin, begin + length),
+            dict(zip(labels, x.tolist())),
+            rtol=BESIDE_RTOL,
+            atol=BESIDE_ATOL,
+        )
         if not run.success:
             break
         begin, x = begin + length, np.array([run.end[name] for name in labels])
@@ -124,7 +130,7 @@ def follow_layer(fast: FastPart, t0: float, x0: np.ndarray) -> Layer:
         away = np.abs(end - x) / np.maximum(np.abs(end), fast.nominal)
         arrived = root.solved and away.max(initial=0.0) < ARRIVED
         if arrived and is_stable(fast.eigenvalues(t0, end)) and fast.is_simple(t0, end):
-            whole = simulate(system, begin, dict(zip(labels, x0.tolist())), rtol=RTOL, atol=ATOL)
+            whole = simulate(system, begin, dict(zip(labels, x0.tolist())), rtol=BESIDE_RTOL, atol=BESIDE_ATOL)
             return Layer(t0, whole, end)
     raise _no_rest(fast, t0, x0, run)
 
@@ -206,9 +212,9 @@ def unstable(fast: FastPart, values: np.ndarray, t: float, size: float) -> Model
     """The refusal of a fast part that is not exponentially stable; `size` is that of its eigenvalues elsewhere."""
     names = ", ".join(fast.parts.names(fast.parts.fast)[:8])
     remedy = "damping in the fast part, or simulate the model with its epsilon"
-    if not np.all(np.isfinite(values)) or values.real.max() > SHARE * size:
+    if not np.all(np.isfinite(values)) or values.real.max() > ROUNDED_OFF * size:
         kind, why = "is unstable", "disturbances of the fast variables grow like exp(t/epsilon)."
-    elif np.abs(values.imag).max() > SHARE * size:
+    elif np.abs(values.imag).max() > ROUNDED_OFF * size:
         kind = "is harmonic"
         why = "it swings for ever, the faster the smaller epsilon is, and its solutions have no limit."
     else:
@@ -226,8 +232,8 @@ def eigenvalue_text(values: np.ndarray, size: float, most: int = 4) -> str:
     """Eigenvalues in a line, pairs written once; parts that are small beside `size` are zero."""
     shown = []
     for value in values:
-        real = 0.0 if abs(value.real) <= SHARE * size else value.real
-        if abs(value.imag) <= SHARE * size:
+        real = 0.0 if abs(value.real) <= ROUNDED_OFF * size else value.real
+        if abs(value.imag) <= ROUNDED_OFF * size:
             shown.append(f"{real:.4g}")
         elif value.imag > 0:
             shown.append(f"{real:.4g} ± {value.imag:.4g}i")

@@ -42,7 +42,7 @@ LARGEST_CHANGE, SHORTEST = 0.2, 1e-5
 # A fold is looked for by arclength when steps are shorter than this share of the frequency, with so many points.
 LOOKED_FOR, MOST_POINTS, MOST_WHOLE = 0.02, 150, 2000
 # Periods that a run is given to settle behind a jump, at most.
-FIRST_PERIODS, MOST_PERIODS, SETTLED = 50, 3200, 1e-3
+FIRST_PERIODS, MOST_PERIODS, STEADY = 50, 3200, 1e-3
 
 
 @limits_time
@@ -190,7 +190,7 @@ class _Sweep:
             total, state = total + periods, run.end
             labels = run.system.labels["x"]
             ends = np.array([np.asarray(run[label], dtype=float) for label in labels])
-            if np.max(np.abs(ends[:, 1] - ends[:, 0]) / (np.abs(ends).max(axis=1) + 1e-12), initial=0.0) < SETTLED:
+            if np.max(np.abs(ends[:, 1] - ends[:, 0]) / (np.abs(ends).max(axis=1) + 1e-12), initial=0.0) < STEADY:
                 found = self.orbit(frequency, _at_zero(run.end))
                 if found is not None:
                     return found

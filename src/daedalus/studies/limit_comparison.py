@@ -14,7 +14,7 @@ from daedalus.errors import InputError, SolverError
 from daedalus.reduction.forms.fast_and_slow import FastAndSlow
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.simulate import simulate
-from daedalus.studies.boundary_layer import ATOL, RTOL
+from daedalus.studies.boundary_layer import BESIDE_ATOL, BESIDE_RTOL
 
 # An explicit method needs about span / ε steps for a fast part; beyond this the comparison says so.
 MOST_STEPS = 2_000_000
@@ -64,7 +64,7 @@ def compared(parts: FastAndSlow, path: Trajectory, layer: Trajectory, epsilon: n
 def _run(parts: FastAndSlow, path: Trajectory, epsilon: float) -> Trajectory:
     span = (float(path.time[0]), float(path.time[-1]))
     values = {parts.parameter: epsilon}
-    run = simulate(parts.book, span, parameters=values, rtol=RTOL, atol=ATOL, max_steps=MOST_STEPS)
+    run = simulate(parts.book, span, parameters=values, rtol=BESIDE_RTOL, atol=BESIDE_ATOL, max_steps=MOST_STEPS)
     if not run.success:
         raise SolverError(
             f"The model with {parts.parameter} = {epsilon:g} does not reach the end of the path.",

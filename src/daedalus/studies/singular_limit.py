@@ -27,8 +27,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.request import read_span
 from daedalus.simulation.simulate import simulate
 from daedalus.studies.boundary_layer import (
-    ATOL,
-    RTOL,
+    BESIDE_ATOL,
+    BESIDE_RTOL,
     FastPart,
     Layer,
     eigenvalue_text,
@@ -271,4 +271,4 @@ def _path(limit: Model, fast: FastPart, layer: Layer, span: tuple[float, float])
     """The solution of the limit; its algebraic variables are followed by their derivatives and kept on 0 = g."""
     ode = reduce(limit, index=0)
     labels = ode.freeze().labels["x"]
-    return simulate(ode, span, _start_of(labels, fast, layer), rtol=RTOL, atol=ATOL)
+    return simulate(ode, span, _start_of(labels, fast, layer), rtol=BESIDE_RTOL, atol=BESIDE_ATOL)

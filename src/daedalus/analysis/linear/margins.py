@@ -16,7 +16,7 @@ from daedalus.analysis.linear.axis_names import Selection
 from daedalus.errors import InputError
 
 # Frequencies that are looked at in each decade, and how many decades beyond the slowest and fastest pole or zero.
-IN_A_DECADE, BEYOND = 60, 3.0
+IN_A_DECADE, BEYOND_POLES = 60, 3.0
 # Decades that are looked at beyond a crossing far from all poles and zeros, and how far one is followed at most.
 ASIDE, FARTHEST = 1.5, 20.0
 # A gain that differs from one by less is one, and an angle of fewer degrees is zero: the loop is on its border.
@@ -156,7 +156,7 @@ def fine_frequencies(loop: Any) -> np.ndarray:
     places = np.concatenate([space.poles(), space.zeros()])
     sizes = away_from_zero(places)
     low, high = (np.log10(sizes.min()), np.log10(sizes.max())) if len(sizes) else (0.0, 0.0)
-    low, high = low - BEYOND, high + BEYOND
+    low, high = low - BEYOND_POLES, high + BEYOND_POLES
     low, high = min(low, _far_crossing(loop, low, -1.0)), max(high, _far_crossing(loop, high, 1.0))
     w = np.logspace(low, high, int(IN_A_DECADE * (high - low)) + 1)
     near = (np.abs(places.imag)[:, None] + np.abs(places.real)[:, None] * BESIDE[None, :]).ravel()

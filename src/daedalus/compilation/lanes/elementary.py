@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 
+from daedalus.algebra.rank_decision import SMALLEST_NORMAL
 from daedalus.compilation.lanes.function_numbers import EXPONENTIAL, LN2, LOGARITHM, LOGARITHM_TAIL
 from daedalus.compilation.lanes.words import FRACTION, ROUNDER, LaneText, Word, bits_of, called
 
 # ln 2 in a part whose products with exponents are exact, and the rest.
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-SMALLEST_NORMAL, UP = 2.0**-1022, 54
+UP = 54  # powers of two by which smaller numbers are raised: more than their digits
 # Beyond these exp is zero, or infinite.
 _LOWEST, _HIGHEST = -746.0, 710.0
 Pair = tuple[Word, Word]

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from daedalus.components.semiconductors.temperature import (
+    CHARGE,
     band_gap,
     junction_at,
     potential_at,
@@ -23,7 +24,7 @@ from daedalus.components.semiconductors.temperature import (
 )
 
 EPSILON_OXIDE, EPSILON_SILICON = 3.9 * 8.854214871e-12, 11.7 * 8.854214871e-12
-CHARGE, INTRINSIC = 1.602176634e-19, 1.45e16  # of the electron in C; carriers of silicon in 1/m³
+INTRINSIC = 1.45e16  # carriers of silicon in 1/m³
 SURFACE_POTENTIAL, GAIN, BULK_POTENTIAL, BULK_CURRENT = (
     0.6,
     2e-5,

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from daedalus.algebra.agreement import agree
+from daedalus.algebra.agreement import SAME, agree
+from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.errors import SolverError
 
 # All orders of so many events are tried; of more each exchange of two.
 MOST_PERMUTED = 4
-# States and slopes agree within this share of the largest; impacts are differentiated by differences, to 1e-9.
-SAME_STATE, SAME_SLOPES = 1e-9, 1e-6
+# States and slopes agree within this share of the largest; impacts are differentiated by differences.
+SAME_STATE, SAME_SLOPES = SAME, KNOWN_BY_DIFFERENCES
 
 
 class Alone(NamedTuple):

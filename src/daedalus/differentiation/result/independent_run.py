@@ -26,7 +26,7 @@ INCREMENT, DIFFERENCES = 1e-4, 1e-3
 # Errors of the result, in tolerances and at most.
 TOLERANCES, AT_MOST = 1e3, 1e-2
 # Tolerances above which the map of the steps is far from the flow.
-LOOSE = 1e-5
+FAR_FROM_FLOW = 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def compared_with_simulate(sens: DifferentiatedRun, S: np.ndarray, size: np.ndar
     nominal = case.system.nominal["x"][places]
     try:
         # Steps that were differentiated end where they end; the flow is compared with tight runs.
-        loose = sens.how == "discrete" and request.rtol > LOOSE
+        loose = sens.how == "discrete" and request.rtol > FAR_FROM_FLOW
         end = _end(request, names, {}, loose)
         slopes = _parameter_slopes(sens, request, names, size) if _begins_anew(sens, case) and not loose else None
     except DaedalusError as error:

@@ -22,7 +22,7 @@ from daedalus.differentiation.events.jumping_conditions import jumping_condition
 from daedalus.differentiation.forward_run import differentiate
 from daedalus.differentiation.gradient import pulled_back
 from daedalus.differentiation.result.differentiated_run import DifferentiatedRun
-from daedalus.differentiation.result.independent_run import compared_with_simulate
+from daedalus.differentiation.result.independent_run import AT_MOST, compared_with_simulate
 from daedalus.differentiation.steps.adjoint import recorded_segments
 from daedalus.differentiation.steps.adjoint_in_parts import ForwardPart
 from daedalus.differentiation.steps.discrete import nominal_run, nominal_settings, states_again, taken_again
@@ -40,8 +40,8 @@ INCREMENTS = 10.0 ** np.arange(-2, -8, -1)
 SECOND_INCREMENTS = (1e-4, 1e-5, 1e-6)
 # Differences lose digits to rounding, the adjoint hardly any; chaotic runs amplify rounding, too.
 DIFFERENCES, ADJOINT, SYMMETRY = 1e-5, 1e-6, 1e-4
-# Errors of the flow against those of the steps, in tolerances and at most.
-TOLERANCES, AT_MOST = 100.0, 1e-2
+# Errors of the flow against those of the steps, in tolerances.
+IN_TOLERANCES = 100.0
 # Through events differences are taken of runs with these tolerances, of explicit and of implicit methods.
 EXPLICIT_RTOL, IMPLICIT_RTOL = 1e-11, 1e-10
 ITERATIONS = 50
@@ -158,7 +158,7 @@ def steps_to_verify(case: Case) -> Case:
 
 def _of_the_flow(rtol: float, scaled: np.ndarray) -> float:
     """By how much a relative error may differ where the flow and the steps are differentiated."""
-    return min(AT_MOST, TOLERANCES * rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
+    return min(AT_MOST, IN_TOLERANCES * rtol * (1 + float(np.abs(scaled).max(initial=0.0))))
 
 
 def _directions(sens: DifferentiatedRun, size: np.ndarray, count: int, seed: int) -> list[np.ndarray]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from daedalus.algebra.newton_steps import halved_newton
+from daedalus.algebra.rank_decision import KNOWN
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
 from daedalus.differentiation.steps.stage_systems import Slopes, StageSystems, StepMatrix
@@ -20,7 +21,7 @@ from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 
 # Corrections below the first share of the values are rounding; below the second they may stop shrinking.
-CONVERGED, STALLED = 4e-15, 1e-10
+CONVERGED, STALLED = 4e-15, KNOWN
 MOST_ITERATIONS, SHORTEST = 50, 1e-6
 
 

@@ -24,7 +24,7 @@ from daedalus.ensembles.lanes.lane_runs import LaneBlock, LaneRuns
 
 # Two blocks are under way at once, each within this part of the free memory, within what is pinned at once for its
 # results, and within so many cases.
-SHARE, PINNED, MOST = 0.4, 2**31, 2**21
+OF_FREE_MEMORY, PINNED, MOST = 0.4, 2**31, 2**21
 # Cases of a piece: a few times as many as a large GPU computes at once, so that it is never without work.
 PIECE = 2**17
 _kernels = KeptKernels[DeviceKernel]()
@@ -42,7 +42,7 @@ class GpuRuns:
         self.lanes, self.device = replace(lanes, lanes=1), device()
         self.device.enter()
         self.each = 8 * (len(lanes.times) * lanes.model.saved + len(ENDS) + lanes.model.own)
-        room = min(SHARE * self.device.free_bytes(), PINNED)
+        room = min(OF_FREE_MEMORY * self.device.free_bytes(), PINNED)
         self.block = int(np.clip(room / self.each, 1, MOST))
         self.where = self.device.name
 

@@ -17,7 +17,7 @@ from daedalus.ensembles.lanes.events.event_watch import EventWatch
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
 from daedalus.ensembles.lanes.events.step_guards import StepGuards
 from daedalus.ensembles.lanes.explicit_numbers import ExplicitNumbers
-from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.kernel_frame import SHARE_OF_TOLERANCE, KernelFrame
 from daedalus.ensembles.lanes.lane_model import CarefulSlopes, LaneModel
 from daedalus.ensembles.lanes.saved_inside import SavedInside
 from daedalus.ensembles.lanes.step_control import StepControl
@@ -279,8 +279,8 @@ class BranchWatch:
 # Where a parameter is zero, or so small that dividing by it costs digits, the case is left to the scalar core, which
 # solves the equations by orthogonal factors. Parameters stay, so that once a case is enough.
 
-# Slopes may differ by this share of the tolerance, and by the growth of rounding errors that tearing allows.
-SHARE_OF_TOLERANCE, SLOPE_ROUNDING = 1e-2, LARGEST_GROWTH * 2.0**-52
+# Slopes may differ by a share of the tolerance, and by the growth of rounding errors that tearing allows.
+SLOPE_ROUNDING = LARGEST_GROWTH * 2.0**-52
 
 
 def leave_other_slopes(frame: KernelFrame, careful: CarefulSlopes, mask: Word) -> None:

@@ -29,6 +29,9 @@ ENDS = ("status", "steps", "rejected")
 # And of a case that an event may end, when it ended and by which event.
 ENDS_WITH_EVENTS = (*ENDS, "time", "event")
 MOST_COPIED_ON_GPU = 20_000
+# Linear systems on lanes are only sure to keep half of the digits: solves that are further off, or by more than this
+# share of the tolerance, need other pivots, and "auto" takes no finer tolerances to them.
+SURE_DIGITS, SHARE_OF_TOLERANCE = 2.0**-26, 1e-2
 # Gauss–Newton's corrections converge quadratically: after one whose length, in nominal values, has a square below an
 # eighth of the spacing of numbers at 1, what is left is lost in rounding, three times that square of a quaternion too.
 _ARRIVED = 2.0**-55

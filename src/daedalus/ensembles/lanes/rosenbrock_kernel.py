@@ -20,15 +20,13 @@ from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import weighted
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel
 from daedalus.ensembles.lanes.judged_between import MendedPolynomials, RefusedSteps
-from daedalus.ensembles.lanes.kernel_frame import KernelFrame
+from daedalus.ensembles.lanes.kernel_frame import SHARE_OF_TOLERANCE, SURE_DIGITS, KernelFrame
 from daedalus.ensembles.lanes.rosenbrock_control import RosenbrockControl
 from daedalus.ensembles.lanes.saved_inside import Polynomials, SavedInside
 from daedalus.ensembles.lanes.settled_rows import SettledRows
 from daedalus.ensembles.lanes.straight_elimination import StraightFactors
 from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoefficients, rosenbrock_coefficients
 
-# A solve whose backward error is above half of the digits, or a hundredth of the tolerance, needs other pivots.
-HALF_OF_DIGITS, SHARE_OF_TOLERANCE = 2.0**-26, 1e-2
 # Of core/methods/implicit/look_inside.hpp.
 MOST_INSIDE, ABOVE_ROUNDING = shared_numbers["most_inside"], shared_numbers["above_rounding"]
 SHORTEST_LOOKED_INTO = shared_numbers["shortest_looked_into"]
@@ -165,7 +163,7 @@ class _RosenbrockStep:
         """Where the first solve has a small backward error; what is not finite is for a shorter step to mend."""
         frame, w = self.frame, self.frame.w
         assert self.factors is not None
-        allowed = w.smaller(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(HALF_OF_DIGITS))
+        allowed = w.smaller(w.mul(frame.settings["rtol"], w.num(SHARE_OF_TOLERANCE)), w.num(SURE_DIGITS))
         sound = w.cell(w.truth)
         sound.set(self.factors.is_sound(right, found, allowed))
         with w.when(w.any(w.unless(sound.now)), rarely=True):

@@ -10,6 +10,7 @@ import numpy as np
 
 from daedalus.compilation.lanes.lane_formulas import MOST_INSTRUCTIONS
 from daedalus.ensembles.lanes.implicit_lane_model import ImplicitLaneModel, implicit_model
+from daedalus.ensembles.lanes.kernel_frame import SURE_DIGITS
 from daedalus.ensembles.lanes.tabled_intervals import tabled_inputs
 from daedalus.integrators.methods import METHODS
 from daedalus.model.system.instruction_list import UnknownOperationError
@@ -24,8 +25,6 @@ from daedalus.simulation.run.method_choice import TINY
 from daedalus.simulation.run.road import Road
 
 ON_LANES = "rodas5p"
-# "auto" takes it down to this tolerance: linear systems on lanes are only sure to keep half of the digits.
-TIGHTEST = 2.0**-26
 
 
 def method_on_lanes(road: Road) -> str | None:
@@ -36,7 +35,7 @@ def method_on_lanes(road: Road) -> str | None:
     plant = road.settings.plant
     if road.request.method != "auto" or not isinstance(plant, ImplicitPlant) or plant.index.largest > 1:
         return None
-    return None if road.request.rtol < TIGHTEST or varying_mass(plant.system) else ON_LANES
+    return None if road.request.rtol < SURE_DIGITS or varying_mass(plant.system) else ON_LANES
 
 
 def why_not_implicit(road: Road) -> str | None:

@@ -3,11 +3,14 @@
    The unknowns stand behind the parameters, so that all functions of the model read them there. */
 
 /* Corrections of this share of the unknowns end the iteration, and below NEARLY those that no longer shrink: what is
-   left is rounding. Unknowns are measured by themselves, from LEAST_SIZE on. Damping below LEAST_DAMPING is none. */
+   left is rounding. Unknowns are measured by themselves, from LEAST_SIZE on, and from LEAST_SHARE of the largest on.
+   Damping below LEAST_DAMPING is none; a damped correction is followed where the next one is shorter by SHORTENING. */
 #define SETTLED 1e-11
 #define NEARLY 1e-6
 #define LEAST_SIZE 1e-3
+#define LEAST_SHARE 1e-6
 #define LEAST_DAMPING 1e-6
+#define SHORTENING 0.25
 enum { MOST_CORRECTIONS = 100 };
 
 /* Factors of a matrix by columns, pivots by rows in the size of each row; 1 where it is singular. */
@@ -74,7 +77,7 @@ static double share(const double *w, const double *correction) {
   int k;
   for (k = 0; k < NW; ++k) largest = fmax(largest, fabs(w[k]));
   for (k = 0; k < NW; ++k) {
-    const double own = fabs(correction[k]) / (fabs(w[k]) + 1e-6 * largest);
+    const double own = fabs(correction[k]) / (fabs(w[k]) + LEAST_SHARE * largest);
     if (!isfinite(own)) return INFINITY;
     found = fmax(found, own);
   }
@@ -119,7 +122,7 @@ static int newton(Instance *m, double t, const double *x, Room *r, int damped) {
       if (residual(m, t, x, r->next, r->matrix + n * n)) return 1;
       solve_by_factors(r->matrix, r->order, r->next, NW);
       after = share(w, r->next);
-      if (after <= (1 - 0.25 * damping) * length) break;
+      if (after <= (1 - SHORTENING * damping) * length) break;
     }
   }
   return 1;

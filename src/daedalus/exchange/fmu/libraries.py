@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from daedalus.compilation.c_compiler import find_compiler
+from daedalus.compilation.c_compiler import TIME_LIMIT, find_compiler
 from daedalus.differentiation.flow.flow_core import FlowCore
 from daedalus.errors import InputError
 from daedalus.exchange.c_code.casadi_c import CFunction, numbers, written_functions
@@ -34,7 +34,6 @@ BDF_CORRECT = "int dd_bdf_correct(double when, double *x, const double *u, const
 FLAGS = ("-std=c99", "-fPIC", "-shared", "-ffp-contract=off")
 # Optimisers take more than linear time over one long function: code of more characters is compiled as it stands.
 OPTIMISED = 400_000
-TIME_LIMIT = 300.0
 # What the runtime calls, and what stands in for a function that a model does not have.
 OPTIONAL = {
     "dd_outputs": "t, x, u, p, y", "dd_guards": "t, x, u, p, g", "dd_resets": "t, x, u, p, r",

@@ -22,7 +22,7 @@ from daedalus.model.system.system import System
 # of parameters or on a span, which differ from run to run, few are asked for again.
 MOST_KEPT, KEPT_BY_VALUES = 64, 16
 # Who waits for another thread looks at the time of its own call every so many seconds.
-PATIENCE = 0.5
+LOOK_EVERY = 0.5
 
 Made = TypeVar("Made")
 Value = TypeVar("Value")
@@ -152,7 +152,7 @@ def _made(system: System, make: Callable[..., Made], key: tuple[Any, ...], most:
             if turn.thread == own.thread:
                 raise RecursionError(f"{make.__qualname__} of {system.name!r} needs itself")
             # Where the other one fails, this thread tries for itself.
-            while not turn.over.wait(PATIENCE):
+            while not turn.over.wait(LOOK_EVERY):
                 poll()
         poll()
         value = make(system, *key)

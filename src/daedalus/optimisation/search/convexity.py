@@ -11,10 +11,11 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from daedalus.algebra.agreement import SAME
 from daedalus.optimisation.program.program import Program
 
-# How many random points beside the solution, and what counts as rounding, as a share of the largest entry.
-POINTS, NO_DIFFERENCE = 2, 1e-9
+# How many random points beside the solution; differences below the share SAME of the largest entry are none.
+POINTS = 2
 # Variables that the cost couples: eigenvalues of larger groups are not computed.
 MOST_COUPLED = 200
 
@@ -24,7 +25,7 @@ def is_convex(program: Program, w: np.ndarray) -> bool:
     draw = np.random.default_rng(0)
     points = [w, *(_anywhere(program, w, draw) for _ in range(POINTS))]
     slopes = [program.first(point)[1] * program.scale[program.jacobian_column] for point in points]
-    size = NO_DIFFERENCE * max(float(np.abs(own).max(initial=0.0)) for own in slopes)
+    size = SAME * max(float(np.abs(own).max(initial=0.0)) for own in slopes)
     if not all(np.all(np.abs(own - slopes[0]) <= size) for own in slopes):
         return False
     return all(_bends_upwards(program, point) for point in points)
@@ -48,7 +49,7 @@ def _bends_upwards(program: Program, w: np.ndarray) -> bool:
     used = values != 0
     half = coo_matrix((values[used], (row[used], column[used])), shape=(n, n)).tocsr()
     count, group = connected_components(half, directed=False)
-    size = NO_DIFFERENCE * float(np.abs(values).max(initial=0.0))
+    size = SAME * float(np.abs(values).max(initial=0.0))
     order = np.argsort(group, kind="stable")
     for own in np.split(order, np.cumsum(np.bincount(group, minlength=count))[:-1]):
         if len(own) > MOST_COUPLED:

@@ -14,7 +14,7 @@ from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.transcription.collocated import Transcription
 
 # An input that moves by no more than this part of its range was not used.
-STILL = 1e-6
+UNUSED_MOVE = 1e-6
 # Guesses move by this part of the range of an input, or of its nominal value where it has no bounds.
 TILT = 0.1
 
@@ -22,7 +22,7 @@ TILT = 0.1
 def unused_inputs(made: Transcription, begin: np.ndarray, outcome: ProgramOutcome) -> list[np.ndarray]:
     """The variables of each input that is where the guess was throughout."""
     inputs = variables_of_inputs(made)
-    still = [bool(np.all(np.abs(outcome.w[own] - begin[own]) <= STILL * _ranges(made, own))) for own in inputs]
+    still = [bool(np.all(np.abs(outcome.w[own] - begin[own]) <= UNUSED_MOVE * _ranges(made, own))) for own in inputs]
     return [own for own, is_still in zip(inputs, still) if is_still]
 
 

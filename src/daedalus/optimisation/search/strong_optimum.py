@@ -17,15 +17,16 @@ import numpy as np
 
 from daedalus.model.expressions import concatenate, elements
 from daedalus.optimisation.program.program_outcome import ProgramOutcome
+from daedalus.optimisation.search.refinement import JUMP
 from daedalus.optimisation.transcription.collocated import Transcription
 
 # How many values of an input are looked at between its bounds, and how many evaluations of a program are worth it.
 VALUES, MOST_EVALUATIONS = 9, 4000
 # The Lagrangian has to fall by this part of the cost, and rows of conditions may be missed by this much.
 FALLS, MISSED = 1e-5, 1e-7
-# Jumps by more than this part of the range of an input are moved, so many of each input; on fine meshes a jump moves
+# Jumps are moved, so many of each input; on fine meshes a jump moves
 # by itself, through values between the two.
-JUMP, MOST_JUMPS, MOST_INTERVALS = 0.3, 3, 20
+MOST_JUMPS, MOST_INTERVALS = 3, 20
 
 
 def lower_hamiltonian(made: Transcription, outcome: ProgramOutcome) -> np.ndarray | None:

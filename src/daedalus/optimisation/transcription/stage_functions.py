@@ -18,7 +18,7 @@ NEWTON_STEPS = 8
 # this part of the squares is large beside rounding errors, and what it takes from the rest the next step gives back.
 UNSETTLED = 1e-8
 # Where slopes at a guess are no numbers, as of |F| at zero, inputs begin beside it by about this part of their sizes.
-BESIDE = 0.1
+BESIDE_GUESS = 0.1
 
 
 class StageFunctions:
@@ -112,6 +112,6 @@ class StageFunctions:
 
         begin = np.concatenate([u[:, :held], x[:, n : n + linear], z], axis=1)
         if correction(begin) is None:  # |F| has no slope at zero
-            begin = begin + BESIDE * scale * (1.0 + np.arange(len(scale)) / len(scale))
+            begin = begin + BESIDE_GUESS * scale * (1.0 + np.arange(len(scale)) / len(scale))
         x, z, u = spread(full_newton(correction, begin, length, most=4, tolerance=UNSETTLED).values)
         return x, z, u

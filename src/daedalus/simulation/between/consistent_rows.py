@@ -24,7 +24,7 @@ from daedalus.simulation.result.records_of_methods import MethodAsked, StartedUp
 # Tighter than any run asks for.
 RTOL, ATOL = 1e-13, 1e-15
 # Of the tolerance of a loose run.
-SHARE = 1e-6
+FINER_BY = 1e-6
 
 
 def at_fixed_steps(plant: ImplicitPlant, records: Iterable[Record]) -> bool:
@@ -102,7 +102,7 @@ def solved_rows(
     if not len(times):
         return rows
     nominal = plant.system.nominal
-    exact = max(RTOL, SHARE * rtol)
+    exact = max(RTOL, FINER_BY * rtol)
     scale = ATOL / RTOL * exact * np.concatenate([nominal["x"], nominal["z"], np.ones(plant.system.sizes["x"])])
     solve = plant.model.consistent_rows
     parts = _parts_of_one_p(p)

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from daedalus.algebra.agreement import SAME
 from daedalus.model.switching.schedule import SAME_INSTANT
 
 # How far from the row the points lie, as parts of the way to its neighbour.
 NEXT_TO = (1e-5, 2e-5, 3e-5)
-# Values that differ by less than this share of the largest of their column, or by less than so many times what they
-# differ by among the three points, are the same.
-SAME, SPREADS = 1e-9, 10.0
+# Values are the same, too, that differ by less than so many times what they differ by among the three points.
+SPREADS = 10.0
 # Values that move by more than this share of the largest between the three points go to no limit.
 NO_LIMIT = 0.02
 # A time this near to the end of a step, as a part of the step, is at it, and so is one that is the same instant.

@@ -29,7 +29,7 @@ from daedalus.simulation.singular.stopped_places import near_dead_centre
 
 # How far from the constraints a row may lie, in tolerances or in what is usual in a run where that is more: errors of
 # velocities at index 3 are larger than tolerances, all along. As many times as usual its states may be large.
-FARTHEST = 100.0
+OFF_CONSTRAINTS = 100.0
 # So many rows tell what is usual.
 LOOKED_AT = 64
 # So many rows in a row must lie on the constraints before those ahead of them are believed.
@@ -47,10 +47,10 @@ def without_lost_rows(whole: Trajectory, tolerances: np.ndarray, rtol: float, ha
         return whole
     rows = _spread(len(piece._times))
     sizes = np.median(np.abs(piece._x[rows][:, plant.row_parts["x"]]), axis=0)
-    most = FARTHEST * np.maximum(sizes, plant.system.nominal["x"])
+    most = OFF_CONSTRAINTS * np.maximum(sizes, plant.system.nominal["x"])
     look = partial(_distance, levels, piece, tolerances, rtol, most)
     usual = np.median([look(float(piece._times[k]), piece._x[k]) for k in rows])
-    first = _first_lost(look, FARTHEST * max(1.0, float(usual)), piece, has_steps)
+    first = _first_lost(look, OFF_CONSTRAINTS * max(1.0, float(usual)), piece, has_steps)
     return whole if first is None else joined([*whole.pieces[:-1], _until(piece, first)])
 
 

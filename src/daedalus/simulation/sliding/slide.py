@@ -30,7 +30,7 @@ from daedalus.simulation.run.settings import settings_for
 from daedalus.simulation.sliding.bend import bend_of
 from daedalus.simulation.sliding.rest import LEAVES, WITHIN, leads_to_rest, rate_beside, resting_places
 from daedalus.simulation.sliding.sliding_system import (
-    OFF,
+    OFF_SURFACE,
     Sliding,
     Stay,
     levels_of,
@@ -195,7 +195,7 @@ def _stays(first: Piece, done: Trajectory, t: float) -> Piece | None:
 
 def _off(first: Piece) -> float:
     """How far a run may be off its surface: by errors of its steps, along surfaces that move."""
-    return max(OFF, WITHIN * first.road.request.rtol)
+    return max(OFF_SURFACE, WITHIN * first.road.request.rtol)
 
 
 def sizes_at(first: Piece, x: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from daedalus.simulation.sliding.surface import Surface, condition_like, held_st
 
 # How far a run may be carried off the surface, at least, and how fast it may leave one that it rests on, in nominal
 # values.
-OFF, MOVING = 1e-6, 1e-9
+OFF_SURFACE, MOVING = 1e-6, 1e-9
 SHARE = "share above {condition}"
 
 
@@ -75,7 +75,7 @@ class Sliding:
         return self.outside if below is None else below.base
 
 
-def sliding_along(base: System, surfaces: tuple[int, ...], off: float = OFF) -> System:
+def sliding_along(base: System, surfaces: tuple[int, ...], off: float = OFF_SURFACE) -> System:
     """The system that slides along the surfaces of several conditions of a system; that system itself where none is."""
     system = base
     for which in surfaces:
@@ -102,7 +102,7 @@ def rests_on_surface(system: System) -> bool:
     return own is not None and own.rests
 
 
-def sliding_system(system: System, which: int, off: float = OFF) -> System:
+def sliding_system(system: System, which: int, off: float = OFF_SURFACE) -> System:
     """The system that slides along the surface of a condition."""
     surface = Surface(system, which)
     above, below = surface.side(True), surface.side(False)
@@ -125,7 +125,7 @@ def sliding_system(system: System, which: int, off: float = OFF) -> System:
     )
 
 
-def resting_system(system: System, which: int, off: float = OFF) -> System | None:
+def resting_system(system: System, which: int, off: float = OFF_SURFACE) -> System | None:
     """The system that rests on the surface of a condition; None where no state follows from the surface.
 
     Nor where what moves ġ jumps there: it decides whether the run stays, which is not a rest.
@@ -148,7 +148,7 @@ def resting_system(system: System, which: int, off: float = OFF) -> System | Non
     )
 
 
-def second_order_system(system: System, which: int, off: float = OFF) -> System | None:
+def second_order_system(system: System, which: int, off: float = OFF_SURFACE) -> System | None:
     """The system that stays where the guard of a condition and its rate are zero; None where it does not bend there.
 
     ẅ = 0 gives the share of the side on which both are positive.
@@ -174,7 +174,7 @@ def second_order_system(system: System, which: int, off: float = OFF) -> System 
 STAYS = {Stay.SLIDES: sliding_system, Stay.RESTS: resting_system, Stay.SECOND_ORDER: second_order_system}
 
 
-def staying(system: System, which: int, stay: Stay, off: float = OFF) -> System:
+def staying(system: System, which: int, stay: Stay, off: float = OFF_SURFACE) -> System:
     """The system that stays on the surface of a condition in a way that is known to be possible."""
     made = once(system, STAYS[stay], which, off)
     assert made is not None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.agreement import agree
-from daedalus.algebra.rank_decision import SINGULAR
+from daedalus.algebra.rank_decision import ROUNDING, SINGULAR
 from daedalus.deadline import poll
 from daedalus.errors import InputError
 from daedalus.integrators.methods import METHODS, is_implicit
@@ -17,7 +17,7 @@ from daedalus.simulation.run.road import Road
 from daedalus.simulation.start.start_row import start_row
 
 # Signals that depend on each other through the algebraic variables of the start are settled by this many rounds.
-MOST_ROUNDS, SETTLED = 50, 1e-13
+MOST_ROUNDS = 50
 MOST_KEPT = 8  # points that the next one is found from
 
 
@@ -37,7 +37,7 @@ def with_history(road: Road, t0: float, p: np.ndarray, start: Any) -> Road:
         row, _ = start_row(road, t0, p, start)
         found = _signals(road, t0, row, p)
         sizes = np.abs([found, values, *points]).max(axis=0)
-        if known is not None or agree(found, values, SETTLED, np.where(sizes > 0, sizes, 1.0)):
+        if known is not None or agree(found, values, ROUNDING, np.where(sizes > 0, sizes, 1.0)):
             return road
         points.append(values)
         misses.append(found - values)

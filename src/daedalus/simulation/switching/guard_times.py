@@ -7,14 +7,12 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.compilation import compile_function
 from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import KEPT_BY_VALUES, By, once, remembered
 from daedalus.model.system.system import System
 from daedalus.simulation.switching.solved_times import solved_times
-
-# Beside zero, where times have no spacing to speak of.
-SMALLEST = 1e-300
 
 
 class Passages(NamedTuple):
@@ -61,12 +59,12 @@ def _sides(system: System, event: int) -> ca.Function:
 def _found(system: System, event: int, parameters: By[np.ndarray], low: float, high: float) -> Passages | None:
     p, sides = parameters.value, once(system, _sides, event)
     closest = same_instant(low, high)
-    known = solved_times(sides, p, low - 4 * closest - SMALLEST, high + 4 * closest + SMALLEST)
+    known = solved_times(sides, p, low - 4 * closest - NOT_ZERO, high + 4 * closest + NOT_ZERO)
     if not known.all_of_them:
         return None
     times = known.times
     times = times[np.append(np.diff(times) > closest, True)] if len(times) else times
-    ends = np.concatenate([[low - 8 * closest - 2 * SMALLEST], times, [high + 8 * closest + 2 * SMALLEST]])
+    ends = np.concatenate([[low - 8 * closest - 2 * NOT_ZERO], times, [high + 8 * closest + 2 * NOT_ZERO]])
     middle = 0.5 * (ends[1:] + ends[:-1])
     values = np.asarray(compile_function(sides).core.evaluate_many(middle[:, None], p)[0])
     sign = values[:, 0] - values[:, 1]

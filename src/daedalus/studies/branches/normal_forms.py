@@ -14,8 +14,9 @@ import numpy as np
 from daedalus.algebra.rank_decision import KNOWN, NOT_ZERO, ROUNDING, SINGULAR
 from daedalus.studies.branches.rest_equations import RestEquations
 
-# Matrices of so few rows are decomposed whole. Inverse iteration ends when a vector turns by less than this.
-FEW, MOST_SOLVES, SETTLED = 20, 12, 1e-13
+# Matrices of so few rows are decomposed whole. Inverse iteration ends when a vector turns by rounding
+# alone, after so many solves at most.
+FEW, MOST_SOLVES = 20, 12
 # A pitchfork's quadratic term is this small beside the others; a transcritical point's is not.
 SYMMETRIC = 1e-6
 # Quadratic terms that miss the range of the linear ones by more than this share resonate with another eigenvalue.
@@ -66,7 +67,7 @@ def smallest_singular_pair(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray] 
         p /= np.linalg.norm(p)
         before, q = q, solve(factors, swaps, p)[0]
         q /= np.linalg.norm(q)
-        if np.linalg.norm(q - before * np.vdot(before, q)) < SETTLED:
+        if np.linalg.norm(q - before * np.vdot(before, q)) < ROUNDING:
             return p, q
     return None
 

@@ -1,6 +1,7 @@
 // The numbers of step control, of values between steps, of guards, restarts and rest that Python takes over: the core alone
 // decides them.
 #include "events/limits.hpp"
+#include "methods/bdf/bdf_settings.hpp"
 #include "methods/explicit/defect.hpp"
 #include "methods/implicit/between_nodes.hpp"
 #include "methods/implicit/growing_modes.hpp"
@@ -31,6 +32,7 @@ void bind_numbers(nb::module_& module) {
     DAEDALUS_SHARE(most_inside);
     DAEDALUS_SHARE(shortest_looked_into);
     DAEDALUS_SHARE(above_rounding);
+    DAEDALUS_SHARE(bdf_orders);
     // Values between steps.
     DAEDALUS_SHARE(most_between);
     DAEDALUS_SHARE(worth_mending);
@@ -45,6 +47,7 @@ void bind_numbers(nb::module_& module) {
     // Rows that are made consistent.
     DAEDALUS_SHARE(most_corrections);
     DAEDALUS_SHARE(most_halvings);
+    DAEDALUS_SHARE(shortening);
     DAEDALUS_SHARE(consistent_enough);
     DAEDALUS_SHARE(rounding_enough);
     // Whether stability limits them.

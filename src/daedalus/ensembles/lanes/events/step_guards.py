@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daedalus._core import foretelling, shared_numbers
+from daedalus.algebra.rank_decision import SMALLEST_NORMAL
 from daedalus.compilation.lanes.words import Word
 from daedalus.ensembles.lanes.combinations import horner
 from daedalus.ensembles.lanes.events.lane_events import LaneEvents
@@ -25,7 +26,6 @@ FORETOLD, TINY_SPREAD, TOUCH_LEVEL = (
     shared_numbers["negligible"],
     shared_numbers["touch_level"],
 )
-LEAST = 2.0**-1022
 
 
 class GuardPoint(NamedTuple):
@@ -119,7 +119,7 @@ def guards_at(frame: KernelFrame, events: LaneEvents, t: Word, x: Sequence[Word]
         if side:
             above = (direction > 0) == (side == 1)
             zero = w.compare("oeq", found[k], w.num(0.0))
-            found[k] = w.choose(zero, w.num(LEAST if above else -LEAST), found[k])
+            found[k] = w.choose(zero, w.num(SMALLEST_NORMAL if above else -SMALLEST_NORMAL), found[k])
     return found
 
 

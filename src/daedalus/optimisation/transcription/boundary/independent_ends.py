@@ -25,9 +25,9 @@ PLACES = 8
 # What a point may be off, as a share of the size of what is kept.
 OFF = 1e-9
 # How far beside a point the rank is judged again, as a share of the size of the states.
-BESIDE = 0.05
+BESIDE_POINT = 0.05
 # Places from which steps lead to one point but for so much, as a share of its size: double roots have half the digits.
-SAME = 1e-3
+SAME_POINT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def possible_ends(
     surface = _KeptSurface(late, pinned, wanted)
     found: list[np.ndarray] = []
     for point in surface.points(given, ends.end):
-        if all(np.abs((point - other) / surface.size).max() > SAME for other in (ends.end, *found)):
+        if all(np.abs((point - other) / surface.size).max() > SAME_POINT for other in (ends.end, *found)):
             found.append(point)
     return found
 
@@ -115,7 +115,7 @@ def possible_ends(
 def _settled(points: list[np.ndarray], given: dict[int, float], size: np.ndarray) -> dict[int, float]:
     """States that have the same value at all points that obey the given ones."""
     spread = np.ptp(np.array(points), axis=0) / size
-    return {k: float(points[0][k]) for k in range(len(size)) if k not in given and spread[k] < SAME}
+    return {k: float(points[0][k]) for k in range(len(size)) if k not in given and spread[k] < SAME_POINT}
 
 
 class _KeptSurface:
@@ -144,7 +144,7 @@ class _KeptSurface:
     def beside(self, x: np.ndarray) -> list[np.ndarray]:
         """Points of the surface near a point of it."""
         random, every = np.random.default_rng(5), np.arange(len(x))
-        steps = BESIDE * self.size * random.uniform(-1.0, 1.0, (4, len(x)))
+        steps = BESIDE_POINT * self.size * random.uniform(-1.0, 1.0, (4, len(x)))
         moved = [self._moved(x + step, every) for step in steps]
         return [y for y in moved if y is not None] or [x]
 
