@@ -49,7 +49,6 @@ FIELD = {
 }  # fmt: skip
 VOLTAGE_SWITCH = {"vt": "threshold", "vh": "hysteresis", "ron": "on_resistance", "roff": "off_resistance"}
 CURRENT_SWITCH = {"it": "threshold", "ih": "hysteresis", "ron": "on_resistance", "roff": "off_resistance"}
-RESISTOR = {"rsh": "sheet_resistance", "tc1": "linear", "tc2": "quadratic", "r": "resistance"}
 KINDS: dict[str, dict[str, str]] = {
     "d": DIODE, "npn": BIPOLAR, "pnp": BIPOLAR, "nmos": MOS, "pmos": MOS, "njf": FIELD, "pjf": FIELD,
     "sw": VOLTAGE_SWITCH, "csw": CURRENT_SWITCH,
