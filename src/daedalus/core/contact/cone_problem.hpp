@@ -40,7 +40,7 @@ public:
         prepare();
         for (const ContactPoint& p : points) {
             push(p, p.impulse);
-            if (p.rolling > 0 || p.spinning > 0) twist(p, p.twist_impulse), twisted_ = true;
+            if (p.resists_turning()) twist(p, p.twist_impulse);
         }
         for (const JointRow& link : links) pull(link, link.impulse);
         // Of a problem that is hardly more than rounding, rounding is all that is asked.
@@ -83,21 +83,20 @@ private:
 
     struct ImpulsesSoFar {
         std::vector<Twist> twists;
-        std::vector<Vector3> points;
+        std::vector<Vector3> points, turning;
         std::vector<double> links;
     };
 
     void keep(ImpulsesSoFar& to) const {
-        to.twists = twists, to.points.resize(points.size()), to.links.resize(links.size());
-        for (std::size_t k = 0; k < points.size(); ++k) to.points[k] = points[k].impulse;
+        to.twists = twists, to.points.resize(points.size()), to.turning.resize(points.size()), to.links.resize(links.size());
+        for (std::size_t k = 0; k < points.size(); ++k) to.points[k] = points[k].impulse, to.turning[k] = points[k].twist_impulse;
         for (std::size_t k = 0; k < links.size(); ++k) to.links[k] = links[k].impulse;
     }
     void go_back(const ImpulsesSoFar& to) {
         twists = to.twists;
-        for (std::size_t k = 0; k < points.size(); ++k) points[k].impulse = to.points[k];
+        for (std::size_t k = 0; k < points.size(); ++k) points[k].impulse = to.points[k], points[k].twist_impulse = to.turning[k];
         for (std::size_t k = 0; k < links.size(); ++k) links[k].impulse = to.links[k];
     }
-
 
     ConeSolution solve_island(double wanted, int most_sweeps, int most_newton, std::size_t largest_newton, int patience) {
         ConeSolution told;
@@ -107,13 +106,16 @@ private:
             for (int k = 0; k < patience && told.sweeps < most_sweeps; ++k, ++told.sweeps) sweep(told.sweeps % 2 == 1);
             told.residual = residual();
             if (told.residual <= wanted) break;
-            if (!twisted_) {
-                told.newton += newton(told.residual, wanted, most_newton - told.newton, largest_newton);
-                told.newton += convex_steps(told.residual, wanted, most_newton - told.newton);
-            }
-            if (!answer_alone() || twisted_ || told.newton >= most_newton) patience = std::min(2 * patience, most_patience);
+            if (!resist_turning()) told.newton += newton(told.residual, wanted, most_newton - told.newton, largest_newton);
+            told.newton += convex_steps(told.residual, wanted, most_newton - told.newton);
+            if (!answer_alone() || told.newton >= most_newton) patience = std::min(2 * patience, most_patience);
         }
         return told;
+    }
+
+    // Whether some contacts resist rolling or spinning, which Newton's steps on the laws themselves leave out.
+    bool resist_turning() const {
+        return std::any_of(points.begin(), points.end(), [](const ContactPoint& p) { return p.resists_turning(); });
     }
 
     // Whether each body answers to its own pushes alone.
@@ -146,17 +148,21 @@ private:
         if (!(best > wanted) || most <= 0 || !answer_alone()) return 0;
         convex_.arrange(bodies, points, links);
         keep(kept_);
-        std::vector<Vector3> u(points.size());
+        std::vector<Vector3> u(points.size()), turning(points.size());
         std::vector<double> rates(links.size());
         bool lost = false;
         double now = best;
         const double first = best;
         for (int k = 0; k < in_a_row_ && best > wanted && convex_.solved < most; ++k) {
-            for (std::size_t i = 0; i < points.size(); ++i) u[i] = velocity(points[i]);
+            for (std::size_t i = 0; i < points.size(); ++i) u[i] = velocity(points[i]), turning[i] = spin(points[i]);
             for (std::size_t i = 0; i < links.size(); ++i) rates[i] = rate(links[i]);
             const double small = std::max(0.1 * wanted, share_of_residual * now);
-            if (!convex_.step(points, u, links, rates, stiffness_, small, most_equations)) break;
-            for (std::size_t i = 0; i < points.size(); ++i) points[i].impulse += convex_.changes[i], push(points[i], convex_.changes[i]);
+            if (!convex_.step(points, u, turning, links, rates, stiffness_, small, most_equations)) break;
+            for (std::size_t i = 0; i < points.size(); ++i) {
+                points[i].impulse += convex_.changes[i], push(points[i], convex_.changes[i]);
+                if (!points[i].resists_turning()) continue;
+                points[i].twist_impulse += convex_.turning_changes[i], twist(points[i], convex_.turning_changes[i]);
+            }
             for (std::size_t i = 0; i < links.size(); ++i)
                 links[i].impulse += convex_.link_changes[i], pull(links[i], convex_.link_changes[i]);
             const double before = now;
@@ -200,8 +206,8 @@ private:
         }
         const std::size_t count = points.size();
         for (std::size_t k = 0; k < count; ++k) one_contact(points[backwards ? count - 1 - k : k]);
-        if (twisted_)
-            for (ContactPoint& p : points) one_twist(p);
+        for (ContactPoint& p : points)
+            if (p.resists_turning()) one_twist(p);
     }
 
     // The exact answer of one contact to what the others do.
@@ -239,22 +245,31 @@ private:
             const Vector3 u = velocity(p);
             const double pressed = std::max(0.0, p.impulse.x - r * (u.x - p.bound));
             most = std::max(most, std::fabs(p.impulse.x - pressed) / r);
+            if (p.resists_turning()) most = std::max(most, length_of_turning(p) * off_in_turning(p, pressed));
             if (!(p.friction > 0)) continue;
             double y = p.impulse.y - r * u.y, z = p.impulse.z - r * u.z;
             const double length = norm(y, z), cone = p.friction * pressed;
             if (length > cone) y *= cone / length, z *= cone / length;
             most = std::max(most, norm(p.impulse.y - y, p.impulse.z - z) / r);
-            if (p.rolling > 0 && p.roll_block > 0) {
-                const Vector3 w = spin(p);
-                double a = p.twist_impulse.y - w.y / p.roll_block, b = p.twist_impulse.z - w.z / p.roll_block;
-                const double turn = norm(a, b), held = p.rolling * pressed;
-                if (turn > held) a *= held / turn, b *= held / turn;
-                most = std::max(most, norm(p.twist_impulse.y - a, p.twist_impulse.z - b) * p.roll_block * norm(p.arm_b));
-            }
         }
         for (const JointRow& link : links)
             most = std::max(most, link.has_limits() ? std::fabs(link.limited(answer(link)) - link.impulse) * link.block
                                                     : std::fabs(rate(link) - link.target));
+        return most;
+    }
+
+    // The same of the resistance to rolling and spinning, as an angular velocity.
+    double off_in_turning(const ContactPoint& p, double pressed) const {
+        const Vector3 w = spin(p), old = p.twist_impulse;
+        double most = 0.0;
+        if (p.spinning > 0 && p.spin_block > 0)
+            most = std::fabs(old.x - std::clamp(old.x - w.x / p.spin_block, -p.spinning * pressed, p.spinning * pressed)) * p.spin_block;
+        if (p.rolling > 0 && p.roll_block > 0) {
+            double y = old.y - w.y / p.roll_block, z = old.z - w.z / p.roll_block;
+            const double turn = norm(y, z), held = p.rolling * pressed;
+            if (turn > held) y *= held / turn, z *= held / turn;
+            most = std::max(most, norm(old.y - y, old.z - z) * p.roll_block);
+        }
         return most;
     }
 

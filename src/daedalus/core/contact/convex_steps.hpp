@@ -11,45 +11,90 @@
 //     ½ (v - v₀)ᵀ M (v - v₀) + Σ |Π(P - r ũ)|² / 2r,
 //
 // a convex function with a continuous slope, for which Newton's method with a line search always comes to an end. Then s
-// is taken anew. Unknowns are scaled, v = v₀ + L y with the inverse masses L Lᵀ, so that zeros among those do no harm.
+// is taken anew. Resistance to rolling and spinning is the same in more directions (V. Acary, F. Bourrier, Nonlinear Dyn.
+// 106, 2021): s has its sliding speeds, too, and the cone its limits. Unknowns are scaled, v = v₀ + L y with the inverse masses L Lᵀ, so that zeros among those do no harm.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
 #include "contact/block_cholesky.hpp"
+#include "contact/false_position.hpp"
 #include "contact/linear_law.hpp"
 #include "contact/rows.hpp"
 
 namespace daedalus::contact {
 
-// The projection onto the cone of friction, and its derivative.
-inline Vector3 onto_cone(const Vector3& z, double friction, Matrix3& slope) {
-    slope = Matrix3{};
-    const double length = norm(z.y, z.z);
-    if (friction > 0 && length <= friction * z.x) return slope(0, 0) = slope(1, 1) = slope(2, 2) = 1.0, z;
-    if (friction * length <= -z.x) return {};
-    const double share = 1.0 / (1.0 + friction * friction), normal = share * (z.x + friction * length);
-    slope(0, 0) = share;
-    if (!(length > 0)) return {normal, 0, 0};
-    const double d[2] = {z.y / length, z.z / length}, along = share * friction * friction, turn = friction * normal / length;
-    for (int i = 0; i < 2; ++i) {
-        slope(0, i + 1) = slope(i + 1, 0) = share * friction * d[i];
-        for (int k = 0; k < 2; ++k) slope(i + 1, k + 1) = along * d[i] * d[k] + turn * ((i == k) - d[i] * d[k]);
+// Impulses, or velocities, of a contact: along the normal and across; then moments, or turning, about the normal and
+// across, scaled by a length so that all compare.
+using Six = std::array<double, 6>;
+
+// How far impulses reach across the normal one, in three groups of directions: friction, spinning, rolling.
+struct Cone {
+    static constexpr std::size_t begins[4] = {1, 3, 4, 6};
+    std::size_t rows = 3, groups = 1;
+    double length = 1.0;  // what moments are divided by
+    double width[3] = {};
+
+    explicit Cone(const ContactPoint& p) : width{p.friction, 0, 0} {
+        if (!p.resists_turning()) return;
+        rows = 6, groups = 3, length = length_of_turning(p);
+        if (!(length > 0)) rows = 3, groups = 1, length = 1.0;
+        else width[1] = p.spinning / length, width[2] = p.rolling / length;
     }
-    return {normal, friction * normal * d[0], friction * normal * d[1]};
-}
+
+    // The projection of z, and its derivative, which is symmetric: the normal impulse n has the least sum of squares
+    // (n - z_n)² + Σ max(0, |z_g| - w_g n)².
+    Six onto(const Six& z, Six* slope) const {
+        double size[3] = {}, normal = 0.0, share = 1.0;
+        bool cut[3] = {};
+        for (std::size_t g = 0; g < groups; ++g) {
+            for (std::size_t i = begins[g]; i < begins[g + 1]; ++i) size[g] += z[i] * z[i];
+            size[g] = std::sqrt(size[g]), cut[g] = size[g] > 0;
+        }
+        // With fewer groups cut n only grows: those that are not cut at the end have been let go one after the other.
+        for (bool goes_on = true; goes_on;) {
+            double sum = z[0];
+            share = 1.0;
+            for (std::size_t g = 0; g < groups; ++g)
+                if (cut[g]) sum += width[g] * size[g], share += width[g] * width[g];
+            normal = sum / share, goes_on = false;
+            for (std::size_t g = 0; g < groups; ++g)
+                if (cut[g] && size[g] <= width[g] * normal) cut[g] = false, goes_on = true;
+        }
+        Six found{}, along{};
+        if (slope != nullptr) std::fill(slope, slope + 6, Six{});
+        if (!(normal > 0)) return found;
+        found[0] = normal, along[0] = 1.0;
+        for (std::size_t g = 0; g < groups; ++g)
+            for (std::size_t i = begins[g]; i < begins[g + 1]; ++i) {
+                found[i] = cut[g] ? width[g] * normal * z[i] / size[g] : z[i];
+                along[i] = cut[g] ? width[g] * z[i] / size[g] : 0.0;
+            }
+        if (slope == nullptr) return found;
+        for (std::size_t i = 0; i < rows; ++i)
+            for (std::size_t k = 0; k < rows; ++k) slope[i][k] = along[i] * along[k] / share;
+        for (std::size_t g = 0; g < groups; ++g) {
+            const double turn = cut[g] ? width[g] * normal / size[g] : 1.0;
+            for (std::size_t i = begins[g]; i < begins[g + 1]; ++i)
+                for (std::size_t k = begins[g]; k < begins[g + 1]; ++k)
+                    slope[i][k] += turn * ((i == k) - (cut[g] ? z[i] * z[k] / (size[g] * size[g]) : 0.0));
+        }
+        return found;
+    }
+};
 
 class ConvexSteps {
 public:
-    std::vector<Vector3> changes;      // of the impulses of contacts
-    std::vector<double> link_changes;  // of those of joints
+    std::vector<Vector3> changes, turning_changes;  // of the impulses of contacts, and of their moments
+    std::vector<double> link_changes;               // of those of joints
     int solved = 0;  // equations, since the structure was arranged
 
     // The structure of contacts and joints that keep their places in the following steps.
     void arrange(const std::vector<Resistance>& bodies, const std::vector<ContactPoint>& points, const std::vector<JointRow>& links) {
-        solved = 0, place_.assign(bodies.size(), -1), roots_.clear(), parts_.clear(), starts_.assign(1, 0);
+        solved = 0, place_.assign(bodies.size(), -1), roots_.clear(), parts_.clear(), starts_.assign(1, 0), cones_.clear();
         std::vector<std::pair<int, int>> pairs;
         const auto place = [&](int body) {
             int& own = place_[static_cast<std::size_t>(body)];
@@ -64,15 +109,16 @@ public:
         };
         for (const ContactPoint& p : points) {
             const Vector3 frame[3] = {p.n, p.t1, p.t2};
+            const Cone& cone = cones_.emplace_back(p);
             for (const bool second : {true, false}) {
                 const int body = second ? p.b : p.a;
                 if (body < 0) continue;
                 ScaledRows part;
                 part.body = place(body);
-                for (int i = 0; i < 3; ++i) {
-                    const double sign = second ? 1.0 : -1.0;
-                    part.set(i, roots_[static_cast<std::size_t>(part.body)], sign * frame[i], sign * cross(second ? p.arm_b : p.arm_a, frame[i]));
-                }
+                const MassRoot& root = roots_[static_cast<std::size_t>(part.body)];
+                const double sign = second ? 1.0 : -1.0;
+                for (std::size_t i = 0; i < 3; ++i) part.set(i, root, sign * frame[i], sign * cross(second ? p.arm_b : p.arm_a, frame[i]));
+                for (std::size_t i = 3; i < cone.rows; ++i) part.set(i, root, {}, (sign * cone.length) * frame[i - 3]);
                 parts_.push_back(part);
             }
             close();
@@ -89,17 +135,20 @@ public:
         matrix_.arrange(roots_.size(), pairs);
     }
 
-    // One step of the method of multipliers: `changes` of impulses that have moved bodies to the velocities u and rates.
+    // One step of the method of multipliers: `changes` of impulses that have moved bodies to the velocities u, the turning
+    // of contacts, and rates.
     // stiffness: r in units of a contact's own; small: a velocity that need not be better known; false where nothing came.
-    bool step(const std::vector<ContactPoint>& points, const std::vector<Vector3>& u, const std::vector<JointRow>& links,
-              const std::vector<double>& rates, double stiffness, double small, int most) {
+    bool step(const std::vector<ContactPoint>& points, const std::vector<Vector3>& u, const std::vector<Vector3>& turning,
+              const std::vector<JointRow>& links, const std::vector<double>& rates, double stiffness, double small,
+              int most) {
         const std::size_t n = BlockCholesky::side * roots_.size();
         y_.assign(n, 0.0), given_.assign(n, 0.0);
         // The scaled velocities behind the impulses so far.
-        for (std::size_t k = 0; k < points.size(); ++k) push(k, 3, points[k].impulse, given_);
-        for (std::size_t k = 0; k < links.size(); ++k) push(points.size() + k, 1, {links[k].impulse, 0, 0}, given_);
+        set_aims(points, u, turning, stiffness);
+        for (std::size_t k = 0; k < points.size(); ++k) push(k, cones_[k].rows, before_[k], given_);
+        for (std::size_t k = 0; k < links.size(); ++k) push(points.size() + k, 1, {links[k].impulse}, given_);
         for (int k = 0;; ++k) {
-            look(points, u, links, rates, stiffness, y_, slope_, true);
+            look(points, links, rates, stiffness);
             if (fastest(slope_) <= small || k == most) break;
             by_ = slope_;
             ++solved;
@@ -108,12 +157,17 @@ public:
             double down = 0.0;
             for (std::size_t i = 0; i < n; ++i) down -= slope_[i] * by_[i];
             if (!(down < 0)) break;
-            const double share = share_along(points, links, stiffness, down);
+            const double share = share_along(links, stiffness, down);
             for (std::size_t i = 0; i < n; ++i) y_[i] -= share * by_[i];
         }
-        changes.clear(), link_changes.clear();
-        for (std::size_t k = 0; k < points.size(); ++k) changes.push_back(pushes_[k] - points[k].impulse);
-        for (std::size_t k = 0; k < links.size(); ++k) link_changes.push_back(pushes_[points.size() + k].x - links[k].impulse);
+        changes.clear(), turning_changes.clear(), link_changes.clear();
+        for (std::size_t k = 0; k < points.size(); ++k) {
+            Six by = pushes_[k];
+            for (std::size_t i = 0; i < 6; ++i) by[i] -= before_[k][i];
+            changes.push_back({by[0], by[1], by[2]});
+            turning_changes.push_back(cones_[k].length * Vector3{by[3], by[4], by[5]});
+        }
+        for (std::size_t k = 0; k < links.size(); ++k) link_changes.push_back(pushes_[points.size() + k][0] - links[k].impulse);
         return true;
     }
 
@@ -129,9 +183,9 @@ private:
     // A body's part in the velocities of a contact, over its scaled unknowns.
     struct ScaledRows {
         int body = -1;
-        double rows[3][BlockCholesky::side] = {};
+        double rows[6][BlockCholesky::side] = {};
 
-        void set(int i, const MassRoot& root, const Vector3& linear, const Vector3& angular) {
+        void set(std::size_t i, const MassRoot& root, const Vector3& linear, const Vector3& angular) {
             const Vector3 turn = turned_back(root.angular, angular);
             for (int k = 0; k < 3; ++k) rows[i][k] = linear[k] * root.linear[k], rows[i][3 + k] = turn[k];
         }
@@ -155,64 +209,73 @@ private:
         return root;
     }
 
-    void push(std::size_t row, int rows, const Vector3& impulse, std::vector<double>& to) const {
+    // Impulses, with moments scaled, and the velocities that they have come from, with what sliding adds to the normal one.
+    void set_aims(const std::vector<ContactPoint>& points, const std::vector<Vector3>& u, const std::vector<Vector3>& turning,
+                  double stiffness) {
+        before_.resize(points.size()), ahead_.resize(points.size()), stiff_.resize(points.size());
+        for (std::size_t k = 0; k < points.size(); ++k) {
+            const ContactPoint& p = points[k];
+            const Cone& cone = cones_[k];
+            const Vector3 t = (1.0 / cone.length) * p.twist_impulse, w = cone.length * turning[k];
+            before_[k] = {p.impulse.x, p.impulse.y, p.impulse.z}, ahead_[k] = {u[k].x, u[k].y, u[k].z};
+            ahead_[k][0] += cone.width[0] * norm(u[k].y, u[k].z) - p.bound;
+            if (cone.rows > 3) {
+                for (int i = 0; i < 3; ++i) before_[k][static_cast<std::size_t>(3 + i)] = t[i], ahead_[k][static_cast<std::size_t>(3 + i)] = w[i];
+                ahead_[k][0] += cone.width[1] * std::fabs(w.x) + cone.width[2] * norm(w.y, w.z);
+            }
+            stiff_[k] = stiffness * step_of_map(p);
+        }
+    }
+
+    void push(std::size_t row, std::size_t rows, const Six& impulse, std::vector<double>& to) const {
         for (std::size_t k = starts_[row]; k < starts_[row + 1]; ++k) {
             double* const own = &to[BlockCholesky::side * static_cast<std::size_t>(parts_[k].body)];
-            for (int i = 0; i < rows; ++i)
+            for (std::size_t i = 0; i < rows; ++i)
                 for (std::size_t j = 0; j < BlockCholesky::side; ++j) own[j] += parts_[k].rows[i][j] * impulse[i];
         }
     }
 
-    Vector3 moved(std::size_t row, int rows, const std::vector<double>& y) const {
-        Vector3 u;
+    Six moved(std::size_t row, std::size_t rows, const std::vector<double>& y) const {
+        Six u{};
         for (std::size_t k = starts_[row]; k < starts_[row + 1]; ++k) {
             const double* const own = &y[BlockCholesky::side * static_cast<std::size_t>(parts_[k].body)];
-            for (int i = 0; i < rows; ++i)
+            for (std::size_t i = 0; i < rows; ++i)
                 for (std::size_t j = 0; j < BlockCholesky::side; ++j) u[i] += parts_[k].rows[i][j] * own[j];
         }
         return u;
     }
 
     // How far to go along -by_: where the slope along it has fallen to a share of what it is at the beginning.
-    double share_along(const std::vector<ContactPoint>& points, const std::vector<JointRow>& links, double stiffness, double down) {
-        const std::size_t count = points.size();
+    double share_along(const std::vector<JointRow>& links, double stiffness, double down) {
+        const std::size_t count = cones_.size();
         across_.resize(count + links.size());
-        for (std::size_t k = 0; k < count; ++k) across_[k] = -1.0 * moved(k, 3, by_);
-        for (std::size_t k = 0; k < links.size(); ++k) across_[count + k] = -1.0 * moved(count + k, 1, by_);
+        for (std::size_t k = 0; k < count + links.size(); ++k) across_[k] = moved(k, k < count ? cones_[k].rows : 1, by_);
         double first = 0.0, bend = 0.0;
         for (std::size_t i = 0; i < y_.size(); ++i) first -= by_[i] * (y_[i] + given_[i]), bend += by_[i] * by_[i];
         const auto slope_at = [&](double share) {
             double slope = first + share * bend;
-            Matrix3 unused;
             for (std::size_t k = 0; k < count; ++k) {
-                const double r = stiffness * step_of_map(points[k]);
-                slope -= dot(onto_cone(aims_[k] - (share * r) * across_[k], points[k].friction, unused), across_[k]);
+                Six aim = aims_[k];
+                for (std::size_t i = 0; i < cones_[k].rows; ++i) aim[i] += share * stiff_[k] * across_[k][i];
+                const Six own = cones_[k].onto(aim, nullptr);
+                for (std::size_t i = 0; i < cones_[k].rows; ++i) slope += own[i] * across_[k][i];
             }
             for (std::size_t k = 0; k < links.size(); ++k) {
                 if (!(links[k].block > 0)) continue;
-                const double along = across_[count + k].x;
-                slope -= links[k].limited(aims_[count + k].x - share * stiffness / links[k].block * along) * along;
+                const double along = across_[count + k][0];
+                slope += links[k].limited(aims_[count + k][0] + share * stiffness / links[k].block * along) * along;
             }
             return slope;
         };
-        double low = 0.0, high = 1.0, at_low = down, at_high = slope_at(1.0);
-        if (at_high <= flat * -down) return 1.0;
-        // False position with halved weights, as for one contact.
-        int side = 0;
+        const double whole = slope_at(1.0);
+        if (whole <= flat * -down) return 1.0;
+        FalsePosition bracket{0.0, 1.0, down, whole};
         for (int k = 0; k < most_looks; ++k) {
-            const double s = (low * at_high - high * at_low) / (at_high - at_low), value = slope_at(s);
+            const double s = bracket.next(), value = slope_at(s);
             if (std::fabs(value) <= flat * -down) return s;
-            if (value > 0) {
-                high = s, at_high = value;
-                if (side == 1) at_low *= 0.5;
-                side = 1;
-            } else {
-                low = s, at_low = value;
-                if (side == -1) at_high *= 0.5;
-                side = -1;
-            }
+            bracket.take(s, value);
         }
-        return low > 0 ? low : high;
+        return bracket.low > 0 ? bracket.low : bracket.high;
     }
 
     // Of a scaled slope, the largest velocity that it stands for.
@@ -224,62 +287,56 @@ private:
         return most;
     }
 
-    // The function's value and slope at velocities y beyond the present ones; with_matrix: its second derivative, too.
-    double look(const std::vector<ContactPoint>& points, const std::vector<Vector3>& u, const std::vector<JointRow>& links,
-                const std::vector<double>& rates, double stiffness, const std::vector<double>& y, std::vector<double>& slope,
-                bool with_matrix) {
-        const std::size_t n = y.size();
-        slope.resize(n), pushes_.resize(points.size() + links.size()), aims_.resize(points.size() + links.size());
-        double value = 0.0;
-        for (std::size_t i = 0; i < n; ++i) slope[i] = y[i] + given_[i], value += 0.5 * slope[i] * slope[i];
-        if (with_matrix) {
-            matrix_.clear();
-            BlockCholesky::Block unit{};
-            for (std::size_t i = 0; i < BlockCholesky::side; ++i) unit[(BlockCholesky::side + 1) * i] = 1.0;
-            for (std::size_t k = 0; k < roots_.size(); ++k) matrix_.add(static_cast<int>(k), static_cast<int>(k), unit);
-        }
+    // The function's slope at the velocities y_ beyond the present ones, and its second derivative.
+    void look(const std::vector<ContactPoint>& points, const std::vector<JointRow>& links, const std::vector<double>& rates,
+              double stiffness) {
+        const std::size_t n = y_.size();
+        slope_.resize(n), pushes_.resize(points.size() + links.size()), aims_.resize(points.size() + links.size());
+        for (std::size_t i = 0; i < n; ++i) slope_[i] = y_[i] + given_[i];
+        matrix_.clear();
+        BlockCholesky::Block unit{};
+        for (std::size_t i = 0; i < BlockCholesky::side; ++i) unit[(BlockCholesky::side + 1) * i] = 1.0;
+        for (std::size_t k = 0; k < roots_.size(); ++k) matrix_.add(static_cast<int>(k), static_cast<int>(k), unit);
+        Six bend[6];
         for (std::size_t k = 0; k < points.size(); ++k) {
-            const ContactPoint& p = points[k];
-            const double r = stiffness * step_of_map(p);
-            Vector3 ahead = u[k] + moved(k, 3, y);
-            ahead.x += p.friction * norm(u[k].y, u[k].z) - p.bound;
-            Matrix3 bend;
-            aims_[k] = p.impulse - r * ahead;
-            pushes_[k] = onto_cone(aims_[k], p.friction, bend);
-            value += 0.5 * dot(pushes_[k], pushes_[k]) / r;
-            push(k, 3, -pushes_[k], slope);
-            if (with_matrix && bend(0, 0) != 0) add(k, 3, bend, r);
+            const std::size_t rows = cones_[k].rows;
+            const Six moves = moved(k, rows, y_);
+            for (std::size_t i = 0; i < rows; ++i) aims_[k][i] = before_[k][i] - stiff_[k] * (ahead_[k][i] + moves[i]);
+            pushes_[k] = cones_[k].onto(aims_[k], bend);
+            take_off(k, rows, pushes_[k]);
+            if (bend[0][0] != 0) add(k, rows, bend, stiff_[k]);
         }
         for (std::size_t k = 0; k < links.size(); ++k) {
             const JointRow& link = links[k];
             const std::size_t row = points.size() + k;
             if (!(link.block > 0)) {
-                pushes_[row] = {link.impulse, 0, 0};
+                pushes_[row] = {link.impulse};
                 continue;
             }
-            const double r = stiffness / link.block, wanted = link.impulse - r * (rates[k] + moved(row, 1, y).x - link.target);
-            aims_[row] = {wanted, 0, 0};
+            const double r = stiffness / link.block, wanted = link.impulse - r * (rates[k] + moved(row, 1, y_)[0] - link.target);
             const double own = link.limited(wanted);
-            pushes_[row] = {own, 0, 0};
-            value += (0.5 * own * own + own * (wanted - own)) / r;
-            push(row, 1, -pushes_[row], slope);
-            Matrix3 bend;
-            bend(0, 0) = 1.0;
-            if (with_matrix && own == wanted) add(row, 1, bend, r);
+            aims_[row] = {wanted}, pushes_[row] = {own};
+            take_off(row, 1, pushes_[row]);
+            bend[0][0] = 1.0;
+            if (own == wanted) add(row, 1, bend, r);
         }
-        return value;
     }
 
-    void add(std::size_t row, int rows, const Matrix3& bend, double r) {
+    void take_off(std::size_t row, std::size_t rows, Six impulse) {
+        for (double& one : impulse) one = -one;
+        push(row, rows, impulse, slope_);
+    }
+
+    void add(std::size_t row, std::size_t rows, const Six* bend, double r) {
         for (std::size_t k = starts_[row]; k < starts_[row + 1]; ++k) {
-            double bent[3][BlockCholesky::side] = {};
-            for (int i = 0; i < rows; ++i)
-                for (int m = 0; m < rows; ++m)
-                    for (std::size_t j = 0; j < BlockCholesky::side; ++j) bent[i][j] += r * bend(i, m) * parts_[k].rows[m][j];
+            double bent[6][BlockCholesky::side] = {};
+            for (std::size_t i = 0; i < rows; ++i)
+                for (std::size_t m = 0; m < rows; ++m)
+                    for (std::size_t j = 0; j < BlockCholesky::side; ++j) bent[i][j] += r * bend[i][m] * parts_[k].rows[m][j];
             for (std::size_t l = starts_[row]; l < starts_[row + 1]; ++l) {
                 if (l > k && parts_[l].body != parts_[k].body) continue;  // the matrix is symmetric
                 BlockCholesky::Block block{};
-                for (int i = 0; i < rows; ++i)
+                for (std::size_t i = 0; i < rows; ++i)
                     for (std::size_t a = 0; a < BlockCholesky::side; ++a)
                         for (std::size_t b = 0; b < BlockCholesky::side; ++b)
                             block[BlockCholesky::side * a + b] += parts_[l].rows[i][a] * bent[i][b];
@@ -293,8 +350,9 @@ private:
     std::vector<MassRoot> roots_;
     std::vector<ScaledRows> parts_;
     std::vector<std::size_t> starts_;
-    std::vector<Vector3> pushes_, aims_, across_;
-    std::vector<double> y_, given_, slope_, by_, next_;
+    std::vector<Cone> cones_;
+    std::vector<Six> before_, ahead_, pushes_, aims_, across_;
+    std::vector<double> stiff_, y_, given_, slope_, by_;
 };
 
 }  // namespace daedalus::contact

@@ -17,6 +17,12 @@ struct LinearLaw {
 // The length of the map's step along velocities, in impulses.
 inline double step_of_map(const ContactPoint& p) { return 3.0 / (p.block(0, 0) + p.block(1, 1) + p.block(2, 2)); }
 
+// The length at which a moment turns bodies as fast as a force moves them there: turning times it is a velocity.
+inline double length_of_turning(const ContactPoint& p) {
+    const double turned = std::max(p.spin_block, p.roll_block);
+    return turned > 0 ? 1.0 / std::sqrt(step_of_map(p) * turned) : 0.0;
+}
+
 // proximal: what is added to a diagonal of A that is zero, so that impulses of redundant contacts change least.
 inline LinearLaw law_near(const ContactPoint& p, const Vector3& u, double proximal) {
     LinearLaw law;

@@ -1,6 +1,7 @@
 // The impulse of a single contact: Signorini's law and Coulomb's cone, solved exactly.
 #pragma once
 
+#include "contact/false_position.hpp"
 #include "contact/vectors.hpp"
 
 namespace daedalus::contact {
@@ -30,25 +31,15 @@ inline Vector3 impulse_of_one(const Matrix3& w, double friction, const Vector3& 
     double at_low = excess(sticking), at_high = excess(sliding(high));
     for (int k = 0; k < 200 && at_high > 0; ++k) low = high, at_low = at_high, high *= 4, at_high = excess(sliding(high));
     if (at_high > 0) return {-given.x / w(0, 0), 0, 0};
-    // False position with halved weights (M. Dowell, P. Jarratt, BIT 11, 1971), which keeps the bracket.
-    int side = 0;
-    for (int k = 0; k < 100 && high - low > 1e-15 * high; ++k) {
-        double s = (low * at_high - high * at_low) / (at_high - at_low);
-        if (!(s > low && s < high)) s = 0.5 * (low + high);
+    FalsePosition bracket{low, high, at_low, at_high};
+    for (int k = 0; k < 100 && bracket.high - bracket.low > 1e-15 * bracket.high; ++k) {
+        double s = bracket.next();
+        if (!(s > bracket.low && s < bracket.high)) s = 0.5 * (bracket.low + bracket.high);
         const double value = excess(sliding(s));
-        if (value == 0) {
-            low = high = s;
-        } else if (value > 0) {
-            low = s, at_low = value;
-            if (side == 1) at_high *= 0.5;
-            side = 1;
-        } else {
-            high = s, at_high = value;
-            if (side == -1) at_low *= 0.5;
-            side = -1;
-        }
+        if (value == 0) bracket.low = bracket.high = s;
+        else bracket.take(s, value);
     }
-    Vector3 found = sliding(high);
+    Vector3 found = sliding(bracket.high);
     // On the cone to the last bit.
     const double length = norm(found.y, found.z), most = friction * found.x;
     if (length > 0) found.y *= most / length, found.z *= most / length;

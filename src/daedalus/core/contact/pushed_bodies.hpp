@@ -122,7 +122,7 @@ protected:
     }
 
     void prepare() {
-        scale_ = 0.0, twisted_ = false;
+        scale_ = 0.0;
         for (ContactPoint& p : points) {
             if (coupled.empty()) set_blocks(p);
             else set_coupled_blocks(p);
@@ -185,7 +185,6 @@ protected:
     static Vector3 slip_in_frame(const ContactPoint& p) { return {dot(p.slip, p.n), dot(p.slip, p.t1), dot(p.slip, p.t2)}; }
 
     double scale_ = 0.0;    // of the velocities that a problem is about
-    bool twisted_ = false;  // some contacts resist rolling or spinning
 
 private:
     std::vector<Twist> kept_;

@@ -29,6 +29,8 @@ struct ContactPoint {
     Vector3 twist_impulse;       // spinning, rolling
     Matrix3 block;               // velocity by a unit of impulse
     double spin_block = 0.0, roll_block = 0.0;
+
+    bool resists_turning() const { return rolling > 0 || spinning > 0; }
 };
 
 // One row of a joint: what it says of the bodies' velocities is zero, or `target`. A row whose impulse has limits holds

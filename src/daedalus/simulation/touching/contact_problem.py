@@ -35,7 +35,7 @@ class Effort(NamedTuple):
 # 1 ms); and bodies at rest take hardly more work than by a tenth of the digits. For positions, which the next step
 # corrects again, a hundredth. Counts are by judgement: sweeps tell which contacts press, and for few bodies often solve
 # the problem; for many, other steps take less work.
-EXACT, QUICK = Effort(KNOWN, 3000, 200, 450, 20), Effort(TOUCH, 200, 400, 60, 4)
+EXACT, QUICK = Effort(KNOWN, 3000, 400, 450, 20), Effort(TOUCH, 200, 400, 60, 4)
 ROUGH = Effort(1e-2, 20, 0, 0, 20)
 # For the forces of a moment, of which only signs and ratios are asked.
 BRIEF = Effort(KNOWN, 300, 12, 450, 20)
