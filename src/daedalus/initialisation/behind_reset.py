@@ -9,7 +9,7 @@ against the constraints of a mechanism is met by their impulse in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -38,12 +38,16 @@ Inputs = Callable[[int], np.ndarray]  # u and its derivatives up to an order, (o
 
 @dataclass(frozen=True, eq=False)
 class Behind:
-    """Values behind a reset as a jet, and how they follow: what was held of it, and what moved in the mass metric."""
+    """Values behind a reset as a jet, and how they follow: what was held of it, and what moved in the mass metric.
+
+    before: the jet before the reset, as it obeys the equations there.
+    """
 
     search: Search
     values: np.ndarray
     held: np.ndarray
     by_mass: np.ndarray
+    before: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def vector(self, letter: str) -> np.ndarray:
         """x, z or xdot."""
@@ -52,7 +56,15 @@ class Behind:
     @property
     def row(self) -> np.ndarray:
         """(x, z, x')."""
-        return np.concatenate([self.vector(letter) for letter in LETTERS])
+        return self._row_of(self.values)
+
+    @property
+    def row_before(self) -> np.ndarray:
+        """The same before the reset."""
+        return self._row_of(self.before)
+
+    def _row_of(self, jet: np.ndarray) -> np.ndarray:
+        return np.concatenate([jet[self.search.equations.places[letter]] for letter in LETTERS])
 
 
 class ResetRule:
@@ -103,8 +115,9 @@ class ResetRule:
         point = equations.by_letter(guess)
         rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p[0]).full()
         search = search_from(equations, t, p[1], u, guess)
+        old = guess.copy()
         guess[equations.places["x"][self.assigned[event]]] = rows[event, self.assigned[event]]
-        return _Settling(self, event, _with_guess(search, guess), allowed).found()
+        return replace(_Settling(self, event, _with_guess(search, guess), allowed).found(), before=old)
 
 
 def reset_rule(system: System) -> ResetRule:

@@ -4,6 +4,11 @@
 // model of higher index asks the function that came with it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "events/guards.hpp"
 #include "events/restart_by_short_steps.hpp"
 #include "events/state_constraints.hpp"
 #include "methods/implicit/blame.hpp"
@@ -203,14 +208,15 @@ inline bool restart_by_whole(Integration& s, ImplicitState& m, double* y) noexce
     return false;
 }
 
-// Asks the model for what lies behind an event, whose row and discrete variables before it are given; false where it
-// has no answer. Its parameters hold the discrete variables behind it.
+// Asks the model for what lies behind an event, whose row and discrete variables before it are given, and for that row as
+// it obeys the equations; false where it has no answer. Its parameters hold the discrete variables behind it.
 inline bool ask_restart(Integration& s, long long guard, const double* before, const double* held, double* y) noexcept {
     Guards& guards = s.guards;
     set_time(s, s.t);
     guards.calls.event = static_cast<double>(guard);
     Call& restart = guards.calls.restart;
-    restart.arg[1] = before, restart.arg[5] = held, restart.res[0] = guards.assigned.reset_rows;
+    restart.arg[1] = before, restart.arg[5] = held;
+    restart.res[0] = guards.assigned.reset_rows, restart.res[1] = guards.calls.renewed;
     long long component = 0;
     if (fails(s, restart) || first_not_finite(guards.assigned.reset_rows, s.n, component)) {
         s.culprit = {guard, Culprit::What::event};
@@ -218,6 +224,23 @@ inline bool ask_restart(Integration& s, long long guard, const double* before, c
     }
     copy(guards.assigned.reset_rows, s.n, y);
     return true;
+}
+
+// Guards before a round, at the row that the model gave for it, with the discrete variables before the round.
+inline void renew_guards(Integration& s) noexcept {
+    Guards& guards = s.guards;
+    Assigned& assigned = guards.assigned;
+    double* held_before = assigned.row_before + s.n;
+    const auto exchange = [&] { std::swap_ranges(held_before, held_before + assigned.discretes, assigned.held); };
+    exchange();
+    guards_at(s, s.t, assigned.row_before, guards.now);
+    for (long long i = 0; i < guards.count; ++i) guards.each[i].renewal = -guards.now[i];
+    guards_at(s, s.t, guards.calls.renewed, guards.now);
+    for (long long i = 0; i < guards.count; ++i) {
+        guards.each[i].renewed = guards.now[i];
+        guards.each[i].renewal += guards.now[i];
+    }
+    exchange();
 }
 
 inline bool has_code(const Clocks& clocks, long long clock) { return clocks.calls && clocks.calls[clock].is_present; }
@@ -231,7 +254,8 @@ inline Status ask_restarts(Integration& s) noexcept {
     copy(assigned.row_before, s.n, s.stage);
     const double* held = assigned.row_before + s.n;
     const auto ask = [&](long long actor) {
-        const bool answered = ask_restart(s, actor, s.stage, held, s.x);
+        const bool first = held != assigned.held, answered = ask_restart(s, actor, s.stage, held, s.x);
+        if (answered && first && s.implicit && guards.count > 0) renew_guards(s);
         if (answered) copy(s.x, s.n, s.stage);
         held = assigned.held;  // the row behind the first one obeys what holds behind all of them
         return answered;

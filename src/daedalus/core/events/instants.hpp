@@ -250,6 +250,7 @@ inline Status take_assignments(Integration& s, Happened& all) noexcept {
 inline Status one_round(Integration& s, Happened& all) noexcept {
     Guards& guards = s.guards;
     Assigned& assigned = guards.assigned;
+    for (long long i = 0; i < guards.count; ++i) guards.each[i].renewed = std::numeric_limits<double>::quiet_NaN();
     const bool turned = turn_fired(s);
     all.turned |= turned;
     for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
@@ -335,7 +336,7 @@ inline void trust_before(Integration& s) noexcept {
         Guard& own = guards.each[guard];
         const bool left = !own.has_sign() && own.is_above_floor(guards.before[guard]);
         const bool is_new = left || crossed_untold(s, guard);
-        own.trusted = is_new ? guards.before[guard] : own.reference();
+        own.trusted = is_led_back(s, own) ? 0 : is_new ? guards.before[guard] : own.reference();
     }
 }
 

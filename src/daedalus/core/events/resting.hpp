@@ -57,14 +57,21 @@ inline void rest_fired(Integration& s) noexcept {
             if (std::isfinite(unit)) level = std::fmax(level * unit, rounding);
             guards_at(s, s.t, s.x, guards.now);
         }
+        rests |= own.is_left_at(value);
         if (rests) level = std::fmax(level, now);
         own.on(Guard::Happening::rests, told_apart * level);
         if (!contrary) own.met = own.floor();
     }
 }
 
-// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest. So
-// does that of a contact which its new law leaves behind zero, by the error of the old one: a flight may be lower than it.
+// Whether a guard that has passed zero is led back across it by an error of the step that its restart takes back.
+inline bool is_led_back(const Integration& s, const Guard& guard) noexcept {
+    const double before = guard.renewed - guard.renewal;
+    return crosses(before, guard.renewed) && before * guard.rate * s.direction > 0;
+}
+
+// Guard values after a restart at (t, x) become references; guards that fired, or still rest, and stand at zero rest, and
+// so do those that an error has led back to it. So does that of a contact which its new law leaves behind zero, by the error of the old one: a flight may be lower than it.
 inline void refresh_references(Integration& s) noexcept {
     Guards& guards = s.guards;
     rest_fired(s);
@@ -75,6 +82,8 @@ inline void refresh_references(Integration& s) noexcept {
         // Behind zero by less than a flight that no step sees: where it rests until the step behind tells that it fell.
         if (!guard.has_sign() && guard.has_returned() && on_one_side(guard.heading(), now))
             guard.on(Guard::Happening::rests, std::fabs(now));
+        if (is_led_back(s, guard) && guard.is_left_at(now))
+            guard.on(Guard::Happening::rests, told_apart * std::fmax(std::fabs(now), std::fabs(guard.renewal)));
         if (guard.rests_at(now)) continue;
         if (guard.has_sign() && within_noise(guards, i, now)) continue;  // its sign is what it was
         if (std::isnan(now) || now == 0)

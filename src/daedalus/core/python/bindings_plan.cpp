@@ -203,8 +203,8 @@ void add_restart(nb::handle restart, Plan& plan) {
     const Function& function = function_of(restart, "restart");
     const std::vector<long long> expected{1, plan.row_size,         plan.input_count, plan.parameter_count,
                                           1, plan.request.discretes};
-    if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size})
-        refuse("restart must map (t, row, u, p, event, held before it) to a row");
+    if (function.size_in != expected || function.size_out != std::vector<long long>{plan.row_size, plan.row_size})
+        refuse("restart must map (t, row, u, p, event, held before it) to a row and to the row before it");
     plan.restart = nb::borrow(restart);
     plan.request.restart = &function;
 }

@@ -252,6 +252,7 @@ private:
         if (request.restart) {
             calls.restart = connect(*request.restart);
             calls.restart.arg[4] = &calls.event;
+            calls.renewed = carve(state_.lanes);
         }
         calls.has_contacts = request.contacts != nullptr;
         if (request.contacts) {

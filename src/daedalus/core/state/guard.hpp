@@ -106,6 +106,11 @@ public:
     double rate = 0;        // where the step was cut, just before
     double written = 0;     // where it fired: behind its reset, before z and x' were solved for again
     double trusted = 0;     // its sign before a round
+    // Before a reset, at values that obey the equations (NaN where the model tells none), and how far they have moved it:
+    // the end of a step has errors in z, which a reset takes back.
+    double renewed = std::numeric_limits<double>::quiet_NaN(), renewal = 0;
+    // Whether a reset that leaves it at this value has moved it by less than such an error.
+    bool is_left_at(double value) const noexcept { return std::fabs(value - renewed) <= std::fabs(renewal); }
 
 private:
     State state_ = State::resting;
@@ -139,8 +144,11 @@ struct Roots {
 struct GuardCalls {
     Call values, resets, restart, contacts;
     bool has_resets = false;
-    bool has_restart = false;  // what lies behind a reset is asked of the model: (t, row before, u, p, event) -> row
-    double event = 0;          // the last argument of it
+    // What lies behind a reset is asked of the model: (t, row before, u, p, event, held before) -> row, and the row before
+    // as it obeys the equations.
+    bool has_restart = false;
+    double event = 0;
+    double* renewed = nullptr;  // that row
     bool has_contacts = false;  // modes and impulses of contacts are asked of the model
     double *given = nullptr, *settled = nullptr;  // the last argument of it, and its answer
     // Functions of x' and z too, which a linear model solves for first.

@@ -67,18 +67,20 @@ class Restart:
         allowed = start_tolerance(self.rtol)
         return reset_rule(system).behind(order_of(system).all[event], t, before, jet, (old, p), allowed)
 
-    def row(self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int, known: np.ndarray) -> np.ndarray:
-        """The row behind an event; not a number where it is refused."""
+    def rows(
+        self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int, known: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The row behind an event (not a number where it is refused), and that before it as it obeys the equations."""
         if not reset_rule(self.plant.system).assigned[order_of(self.plant.system).all[event]]:
-            return row
+            return row, row
         written = self._written(t, row, u, (known, p), event)
         if written is not None:
-            return written
+            return written, row
         try:
             found = self.behind(t, row, u, p, event, known)
         except RefusedReset:
-            return np.full(len(row), np.nan)
-        return found.row if self.plant.is_implicit else found.vector("x")
+            return np.full(len(row), np.nan), row
+        return (found.row, found.row_before) if self.plant.is_implicit else (found.vector("x"), row)
 
     def _written(
         self, t: float, row: np.ndarray, u: np.ndarray, p: tuple[np.ndarray, np.ndarray], event: int
@@ -119,15 +121,15 @@ class Restart:
     def function(self, twin: System) -> Any:
         """The same for the core, whose system may have modes behind its inputs and parameters."""
         sizes, width, discretes = self.plant.system.sizes, self.plant.row_width, self.plant.system.discrete_count
-        function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1, discretes], [width])
+        function = _core.Function("restart", [1, width, twin.sizes["u"], twin.sizes["p"], 1, discretes], [width, width])
 
         def restart(
             t: np.ndarray, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: np.ndarray, held: np.ndarray
-        ) -> np.ndarray:
+        ) -> tuple[np.ndarray, np.ndarray]:
             given = u[: sizes["u"]].copy(), p[: sizes["p"]].copy()
             known = given[1].copy()
             known[sizes["p"] - discretes :] = held
-            return self.row(float(t[0]), row.copy(), *given, int(event[0]), known)
+            return self.rows(float(t[0]), row.copy(), *given, int(event[0]), known)
 
         function.set_python(restart)
         return function
