@@ -317,6 +317,29 @@ def test_a_share_is_decided_once():
     assert {key: where for key, where in places.items() if len(where) > 1} == {}
 
 
+def test_every_number_with_a_name_says_what_it_is():
+    """Beside it or above its block of assignments, so that who changes it knows where it comes from."""
+    silent = []
+    for path in source_files():
+        room, lines = path.relative_to(PACKAGE).parts[0], text_of(path).splitlines()
+        for place, last in blocks_of_numbers(path) if room not in ("catalogue", "components", "display") else ():
+            above = place - 1
+            while above > 0 and re.match(r"[A-Z_]|[)\]}]| ", lines[above]) and "#" not in lines[above]:
+                above -= 1
+            if not any("#" in line for line in (lines[above], *lines[place:last])):
+                silent.append(f"{path.relative_to(PACKAGE)}: {lines[place]}")
+    assert silent == []
+
+
+def blocks_of_numbers(path: Path) -> Iterator[tuple[int, int]]:
+    """The lines, counted from 0, of each assignment that gives numbers names in capitals."""
+    names = {name for name, _ in named_numbers(path)}
+    for node in ast.parse(read(path).text).body:
+        own = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        if isinstance(node, ast.Assign) and own & names:
+            yield node.lineno - 1, node.end_lineno or node.lineno
+
+
 def named_numbers(path: Path) -> Iterator[tuple[str, float]]:
     """The numbers that a file gives a name in capitals."""
     for node in ast.parse(read(path).text).body:

@@ -17,6 +17,8 @@ from daedalus.algebra.newton_steps import full_newton
 from daedalus.algebra.rank_decision import FULL_NULL_SPACE
 from daedalus.deadline import poll
 
+# Points of a curve at most, by judgement, and its steps in lengths of the curve: the first, the longest and the
+# shortest one.
 MOST_STEPS = 400
 FIRST_STEP, LARGEST_STEP, SMALLEST_STEP = 0.05, 5.0, 1e-7
 # The corrector brings H below this, and gives up after so many iterations.

@@ -18,6 +18,7 @@ from daedalus.algebra.rank_decision import FULL_MATRIX, FULL_NULL_SPACE, KNOWN, 
 from daedalus.algebra.shortened_steps import sparse_steps
 from daedalus.deadline import poll
 
+# Moves along the solutions towards the target at most, by judgement: most starts take a few.
 POLISHING = 40
 # A guess this many times larger than the solution costs digits.
 FAR = 100.0

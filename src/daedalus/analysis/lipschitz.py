@@ -30,6 +30,7 @@ from daedalus.model.system.named_vectors import Place
 from daedalus.model.system.system import System
 from daedalus.model.values import check_mapping, flat_values, parameter_values
 
+# Points drawn in a region, and steps uphill from the best one, by judgement: what is found is a lower bound anyway.
 SAMPLES, CLIMBS = 400, 60
 # The box is cut into at most this many; the bound is good enough when it is this close to the sampled one.
 MOST_BOXES, CLOSE = 2000, 1.02

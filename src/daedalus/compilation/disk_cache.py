@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 Code = TypeVar("Code")
 
 FOLDER_VARIABLE = "DAEDALUS_CACHE"
+# Bytes on disk; what was used longest ago goes first.
 SIZE_LIMIT = 512 * 2**20
 
 _MARK = b"daedalus object code 2\n"

@@ -12,6 +12,7 @@ from daedalus.derivations.usual_values import DRAWN_AWAY, LITTLE
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 
+# Points at which formulas are compared: one that differs does so at all but accidental ones.
 POINTS = 8
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 FEWEST = 8  # samples, below which nothing can be said
+# Ten lags, or a fifth of the samples (R. J. Hyndman, G. Athanasopoulos, Forecasting, 2021, 5.4).
 MOST_LAGS, SHARE_OF_LAGS = 10, 5
+# A probability that is told: with a handful of tests a run, one in a hundred of them.
 CONSPICUOUS = 1e-3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from daedalus.model.names import listed
 from daedalus.model.system.system import System
 
+# Names in one sentence.
 MOST_LISTED = 4
 
 

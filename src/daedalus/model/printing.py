@@ -32,6 +32,7 @@ _FUNCTIONS = {
         *("remainder", "log1p", "expm1", "hypot"),
     )
 }
+# How strongly a name binds: more than any operation.
 _ATOM = 9
 # Beyond this length a text that is meant to be whole names what is repeated, which could make it endless.
 WHOLE = 60_000

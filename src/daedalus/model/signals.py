@@ -12,6 +12,7 @@ from daedalus.errors import InputError
 from daedalus.model.plain_numbers import is_quantity, plain_array, seconds, without_unit
 
 KINDS = ("hold", "linear", "spline")
+# The degree of a spline.
 CUBIC = 3
 
 

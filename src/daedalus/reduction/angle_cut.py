@@ -18,6 +18,7 @@ import numpy as np
 
 from daedalus.model.switching.pole_free_guard import as_fraction
 
+# rad: wide enough that no step leaps over it.
 SECTOR = 1.0
 # Operations without negative values, and those that have none where their operands have none.
 NEVER_NEGATIVE = frozenset((ca.OP_SQRT, ca.OP_FABS, ca.OP_SQ, ca.OP_EXP, ca.OP_HYPOT, ca.OP_COSH))

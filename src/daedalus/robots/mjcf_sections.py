@@ -17,6 +17,7 @@ from daedalus.robots.links_and_joints import FileDrive, FileTendon, RobotDescrip
 from daedalus.robots.mjcf_actuator_words import LAW_WORDS, ActuatorWords
 from daedalus.robots.mjcf_poses import AT_ORIGIN, Pose, check_order, pose_of
 
+# Far above files that are known, far below what a file can ask for.
 MOST_INCLUDES = 100
 # Words of the compiler that change no motion here: files, pictures, and how MuJoCo itself computes.
 QUIET_COMPILER = {

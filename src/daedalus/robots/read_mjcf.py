@@ -28,6 +28,7 @@ from daedalus.robots.mjcf_shapes import read_mass
 from daedalus.robots.mjcf_tendons import read_tendons, write_tendon
 
 JOINTS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
+# Far above files that are known, far below what a file can ask for.
 MOST_REPLICAS = 10_000
 # What replicas of an outer <replicate> put behind the names of an inner one.
 _BEHIND = "behind"

@@ -20,6 +20,7 @@ from daedalus.model.names import listed
 from daedalus.robots.robot_symbols import RobotSymbols
 
 POSTURES, MOST_CLOSING = 3, 100  # postures at which rows are judged; steps to each
+# Random postures that loops are closed from, by judgement.
 MOST_TRIES = 20
 
 

@@ -23,6 +23,7 @@ from daedalus.scipy_calls.dae_model import DaeModel
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.start.implicit_start import ATOL, RTOL, UNMOVED, first_row
 
+# Full steps of Newton's method; they double the digits, or do not converge.
 MOST_CORRECTIONS = 25
 # y' moves this much more easily than y, which it follows from.
 EASE = 100.0

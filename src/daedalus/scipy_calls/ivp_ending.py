@@ -10,6 +10,7 @@ SUCCESS = {
     Ending.FINISHED: (0, "The solver successfully reached the end of the integration interval."),
     Ending.EVENT: (1, "A termination event occurred."),
 }
+# SciPy's status of a failed step.
 FAILED = -1
 # What happened and further facts, with names as SciPy's users write them.
 SENTENCES: dict[Ending, tuple[str, ...]] = {

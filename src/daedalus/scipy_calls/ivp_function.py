@@ -22,6 +22,7 @@ from daedalus.tracing.captured import fingerprint
 from daedalus.tracing.trace import disagreement, nearby, trace, traced_column
 from daedalus.tracing.traced_number import TracedNumber, refuse
 
+# Functions that were compiled; each is a few kilobytes of code.
 _MOST_KEPT = 32
 # Beyond this many unknowns, functions are written with whole arrays, and those are fast as they are.
 _MOST_UNKNOWNS = 3000

@@ -17,6 +17,7 @@ from daedalus.scipy_calls.ivp_task import Ask, Ended, Task
 from daedalus.simulation.result.ending import Ending, Stop
 from daedalus.simulation.result.records import sentences
 
+# In place of an infinite end: a time whose square root and products are still numbers.
 _LATEST = 1e300
 
 

@@ -41,6 +41,7 @@ from daedalus.reduction.reduce import reduce
 from daedalus.reduction.rewriting import read_model
 from daedalus.studies.storage_bound import has_lower_bound
 
+# Random states and inputs at which the balance is looked at, by judgement.
 POINTS = 60
 # The least singular value of the constraints beside the largest at states that are judged.
 DEAD_CENTRE = 1e-2

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import daedalus as dd
+from daedalus.differentiation.instants.contact_jumps import CaseContacts
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-13}
 
@@ -124,3 +125,25 @@ def test_bounces_that_accumulate_have_the_derivative_of_their_sum() -> None:
     assert float(sens.d("w", "x")) == pytest.approx(3 * v / g * total, rel=1e-6)
     assert float(sens.d("x", "x")) == pytest.approx(0.0, abs=1e-8)
     assert dd.gradient(m, 3.0, final="w", rtol=1e-10)["level"] == pytest.approx(float(sens.d("w", "level")), rel=1e-8)
+
+
+def test_derivatives_read_impacts_from_the_run(monkeypatch):
+    """One ball after the other: nothing is settled again, and each bounce is the one that the run recorded."""
+    m = dd.Model("dropped")
+    h, v = m.state("h", start=1.0), m.state("v", start=0.0)
+    force = m.unilateral("floor", gap=h, restitution=0.5)
+    m.equation(m.der(h), v)
+    m.equation(m.der(v), -9.81 + force)
+    (piece,) = dd.simulate(m, 1.2).pieces
+    fall = np.sqrt(2 / 9.81)
+    impacts = [moment for moment in piece.outcome.settled if moment.impacts]
+    assert [moment.time for moment in impacts] == pytest.approx([fall, 2 * fall, 2.5 * fall], abs=1e-7)
+    assert [len(moment.fired) for moment in impacts] == [1, 1, 1]
+
+    def settled_again(*_):
+        raise AssertionError("the run has settled this moment")
+
+    monkeypatch.setattr(CaseContacts, "settled", settled_again)
+    sens = dd.sensitivities(m, 1.2)
+    # Behind impacts at τ = √(2 h / g), 2 τ and 2.5 τ it is v = g τ / 8 - g (t - 2.5 τ).
+    assert sens.M[1, 0] == pytest.approx(2.625 * 9.81 * 0.5 * fall, rel=1e-6)

@@ -24,11 +24,13 @@ from daedalus.analysis.points.complete_point import Entry, equations_in, usual_s
 from daedalus.deadline import poll
 from daedalus.model.system.system import System
 
+# Of one Newton's method.
 MOST_ITERATIONS = 80
 MOST_STEPS, OF_A_STEP = 100, 20  # of a continuation, and their iterations: steps in time take 35 where none fails
 LEAST_PIVOT = 1e-14  # of the scaled matrix: below it is rounding
 SWEEPS = 8  # of the scaling of rows and columns
 LEAK_NOMINAL, FIRST_LEAK, LEAST_LEAK = 1e-9, 1e-2, 1e-14  # in S
+# Steps of a continuation in its parameter, from 0 to 1: the first one, and the shortest before it is given up.
 FIRST_SHARE, LEAST_SHARE = 0.1, 1e-4
 FIRST_STEP, LAST_STEP, LEAST_STEP = 1e-9, 1e12, 1e-20  # in s
 

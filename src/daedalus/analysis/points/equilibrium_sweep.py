@@ -14,6 +14,7 @@ from daedalus.model.names import listed
 from daedalus.model.plain_numbers import plain_array
 from daedalus.model.system.system import System
 
+# Points of a grid at most: each is a search of its own, and more are a mistake in the grid.
 MOST_POINTS = 1_000_000
 
 

@@ -11,6 +11,7 @@ from daedalus.compilation.lanes.words import Cell, LaneText, Word
 
 FACTORS, STEPS, ROUNDS = philox_numbers["factors"], philox_numbers["steps"], philox_numbers["rounds"]
 MIDDLE, SQUARED_MIDDLE, SIDE_FROM, FAR_FROM = quantile_numbers["edges"]
+# A word of 64 bits is two of 32.
 LOW, HALF_WORD = 0xFFFFFFFF, 32
 # Bits of a word that a number does not use.
 UNUSED = 11

@@ -13,6 +13,7 @@ from daedalus.compilation.lanes.function_numbers import ARCTANGENT, COSINE, HALF
 from daedalus.compilation.lanes.words import FRACTION, LaneText, Word, called
 from daedalus.compilation.operations import literal
 
+# Beyond the first, multiples of π/2 have more digits than the parts that are taken off; below the second sin x is x.
 _FAR = 2.0**30
 _TINY = 2.0**-27
 _GROUP = 4  # bits of the exponent that a row of `two_over_pi` serves

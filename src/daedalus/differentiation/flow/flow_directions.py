@@ -17,6 +17,7 @@ from daedalus.differentiation.flow.flow_stages import Stage, entries_of
 from daedalus.errors import SingularModelError
 from daedalus.model.lazy_values import cached_property
 
+# Numbers of a vector of AVX2, the width that columns are rounded up to.
 LANES = 4
 INPUTS = ("x", "u", "p")
 

@@ -17,7 +17,9 @@ from daedalus.errors import SolverError
 from daedalus.model.names import listed
 from daedalus.simulation.contacts.contact_laws import ContactPlace
 from daedalus.simulation.contacts.contact_run import Contacts
+from daedalus.simulation.contacts.impacts import Impact
 from daedalus.simulation.contacts.settling import Settled, acting, state_behind
+from daedalus.simulation.result.event_records import SettledMoment
 from daedalus.simulation.switching.agenda import order_of
 
 # An impact through several contacts is taken again beside, in so many directions; where its slopes miss that by so
@@ -59,14 +61,27 @@ class CaseContacts:
         sizes[0] = min(sizes[0], span)
         return sizes
 
+    def fired(self, actors: Sequence[int]) -> tuple[int, ...]:
+        """The guards of the core that belong to some actors."""
+        return tuple(sorted(self.order.index(actor) for actor in actors if actor in self.order))
+
     def settled(self, v: np.ndarray, actors: Sequence[int], waiting: Sequence[int]) -> Settled:
-        """The moment at (t, x, u, p) where some events act and some contacts wait for their turn."""
+        """The moment beside the run at (t, x, u, p) where some events act and some contacts wait for their turn."""
         fired = np.zeros(len(self.contacts.flags))
-        for actor in actors:
-            if actor in self.order:
-                fired[self.order.index(actor)] = 1.0
+        fired[list(self.fired(actors))] = 1.0
         held = np.array([event in waiting for event in self.events()], dtype=bool)
         return self.contacts.settled(self.place(v), fired, self.case.last_time - self.case.first_time, held)
+
+    def recorded(self, v: np.ndarray, actors: Sequence[int], moments: Sequence[SettledMoment]) -> Settled:
+        """The moment of a round as the run settled it; where it settled none contacts stay as they are."""
+        fired = self.fired(actors)
+        count = len(self.order)  # behind them come the guards of a surface that the run slides along
+        own = next((m for m in moments if tuple(k for k in m.fired if k < count) == fired), None)
+        if own is None:
+            place = self.place(v)
+            return Settled(place.x, self.laws.modes_of(place), ())
+        found = Settled(np.zeros(0), own.modes, tuple(Impact(*impact) for impact in own.impacts))
+        return found._replace(x=state_behind(self.laws, self.place(v), found))
 
     def behind(self, x: np.ndarray, moment: Settled) -> np.ndarray:
         """All states behind a moment."""
@@ -76,12 +91,21 @@ class CaseContacts:
 
 
 def behind_contacts(
-    case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray, waiting: Sequence[int] = ()
+    case: Case,
+    contacts: Contacts,
+    actors: Sequence[int],
+    t: float,
+    x: np.ndarray,
+    waiting: Sequence[int] = (),
+    moments: Sequence[SettledMoment] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All states behind the contacts of a round, and ∂x⁺/∂(t, x, u, p); waiting: events of contacts that stay."""
+    """All states behind the contacts of a round, and ∂x⁺/∂(t, x, u, p).
+
+    moments: what the run settled at its time. None beside the run, where events `waiting` leave their contacts.
+    """
     own, u, p = CaseContacts(case, contacts), case.u_at(t), case.p
     at = np.concatenate([[t], x, u, p])
-    moment = own.settled(at, actors, waiting)
+    moment = own.settled(at, actors, waiting) if moments is None else own.recorded(at, actors, moments)
     behind = own.behind(x, moment)
     slopes = np.zeros((len(x), len(at)))
     slopes[:, 1 : 1 + len(x)] = np.eye(len(x))
@@ -101,10 +125,17 @@ def behind_contacts(
     return behind, slopes
 
 
-def state_of_moment(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> np.ndarray:
-    """All states behind a moment, as the rule of contacts says."""
-    own = CaseContacts(case, contacts)
-    return own.behind(x, own.settled(np.concatenate([[t], x, case.u_at(t), case.p]), actors, ()))
+def state_of_moment(
+    case: Case,
+    contacts: Contacts,
+    actors: Sequence[int],
+    t: float,
+    x: np.ndarray,
+    moments: Sequence[SettledMoment] | None,
+) -> np.ndarray:
+    """All states behind a moment, as the run found them."""
+    own, at = CaseContacts(case, contacts), np.concatenate([[t], x, case.u_at(t), case.p])
+    return own.behind(x, own.settled(at, actors, ()) if moments is None else own.recorded(at, actors, moments))
 
 
 def acting_contacts(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> list[int]:

@@ -31,7 +31,7 @@ from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
-from daedalus.simulation.result.event_records import TransitionKind
+from daedalus.simulation.result.event_records import SettledMoment, TransitionKind
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.trajectory import Trajectory
@@ -147,6 +147,14 @@ class Foreseen:
             whole[np.setdiff1d(np.arange(len(whole)), self.rests)] = x
             seen.append(whole)
         return np.max(seen, axis=0)
+
+    def settled_at(self, instant: Instant) -> list[SettledMoment] | None:
+        """What the run settled at its contacts in an instant; None where it does not tell."""
+        kept = [piece.outcome.settled for piece in self.nominal.pieces]
+        close = same_instant(self.begin, self.end)
+        if None in kept:
+            return None
+        return [moment for own in kept for moment in own or () if abs(moment.time - instant.time) <= close]
 
     def names(self, system: System) -> tuple[str, ...]:
         """The names of the discrete variables among the states of a system."""

@@ -48,6 +48,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
+from daedalus.simulation.result.event_records import SettledMoment
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
 
@@ -174,13 +175,13 @@ class InstantMaps:
             behind, slopes = in_any_order(
                 partial(self._alone, case, t), several, row, partial(self._refused, t), _sizes(case, row)
             )
-            if not self._is_rule(case, several, t, row, behind):
+            if not self._is_rule(case, instant, several, t, row, behind):
                 raise self._refused(t, several)
             return behind, np.concatenate([np.zeros((n, 1)), slopes], axis=1), np.zeros(slopes.shape[1])
         c = self.time_slopes(case, instant, t, row)
         total = unchanged(n, len(c))
         for each in instant.rounds:
-            row, slopes = self._behind(case, (*each.events, *each.clocks), t, row)
+            row, slopes = self._behind(case, (*each.events, *each.clocks), t, row, settled=_settled_at(case, instant))
             total = in_turn(slopes, total)
         return row, total, c
 
@@ -227,13 +228,16 @@ class InstantMaps:
         behind, slopes = self._behind(case, (event,), t, row, waiting)
         return Alone(behind, carried(slopes, row[-n:], behind[-n:], c))
 
-    def _is_rule(self, case: Case, events: list[int], t: float, row: np.ndarray, behind: np.ndarray) -> bool:
+    def _is_rule(
+        self, case: Case, instant: Instant, events: list[int], t: float, row: np.ndarray, behind: np.ndarray
+    ) -> bool:
         """Whether events one after the other end where the rule of an instant ends."""
         if any(self.moves_states[event] for event in events):
             return True
         value, contacts = self._at(("resets", tuple(events)), case, t, row)[0], contacts_of_case(case)
         if contacts is not None:
-            value = state_of_moment(case, contacts, events, t, value)
+            settled = _settled_at(case, instant)
+            value = state_of_moment(case, contacts, instant.events, t, value, settled)
         return agree(value, behind[: len(value)], SAME_STATE, varied_sizes(case)[: len(value)])
 
     def _refused(self, t: float, events: Sequence[int]) -> SolverError:
@@ -247,15 +251,24 @@ class InstantMaps:
         )
 
     def _behind(
-        self, case: Case, actors: tuple[int, ...], t: float, row: np.ndarray, waiting: Sequence[int] = ()
+        self,
+        case: Case,
+        actors: tuple[int, ...],
+        t: float,
+        row: np.ndarray,
+        waiting: Sequence[int] = (),
+        settled: Sequence[SettledMoment] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The row behind a round, and ∂x⁺/∂(t, x, u, p); waiting: events of contacts that stay as they are."""
+        """The row behind a round, and ∂x⁺/∂(t, x, u, p); waiting: events of contacts that stay as they are.
+
+        settled: what the run found at its contacts.
+        """
         if any(self.moves_states[actor] for actor in actors):
             return self._restarted(case, actors, t, row)
         value, slopes = self._at(("resets", actors), case, t, row)
         contacts = contacts_of_case(case)
         if contacts is not None:
-            value, own = behind_contacts(case, contacts, actors, t, value, waiting)
+            value, own = behind_contacts(case, contacts, actors, t, value, waiting, settled)
             slopes = in_turn(own, slopes)
         return self._consistent(case, t, value, row, actors), slopes
 
@@ -302,6 +315,10 @@ class InstantMaps:
                 because=error.because,
                 remedy=error.remedy,
             ) from None
+
+
+def _settled_at(case: Case, instant: Instant) -> list[SettledMoment] | None:
+    return None if case.foreseen is None else case.foreseen.settled_at(instant)
 
 
 def _sizes(case: Case, row: np.ndarray) -> Sizes:

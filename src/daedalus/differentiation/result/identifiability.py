@@ -20,6 +20,7 @@ from daedalus.errors import InputError, SolverError
 if TYPE_CHECKING:
     import xarray
 
+# Times at which outputs count where none are given: every hundredth of the run.
 TIMES = 101
 
 

@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 _NAME = b"dltensor"
+# Codes of double precision in DLPack's own header.
 FLOAT, BITS = 2, 64
 
 

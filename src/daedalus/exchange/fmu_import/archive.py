@@ -17,6 +17,7 @@ from pathlib import Path
 
 from daedalus.errors import InputError
 
+# Far above FMUs that are known, far below what an archive can ask for.
 MOST_FILES = 20_000
 MOST_BYTES = 4_000_000_000
 MOST_DESCRIPTION = 256_000_000

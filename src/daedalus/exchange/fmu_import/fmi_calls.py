@@ -11,8 +11,10 @@ import os
 from ctypes import byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 from typing import Any
 
+# Of fmi2Status and fmi3Status.
 DISCARD, ERROR = 2, 3
 ROUNDS = 1000  # of an event iteration
+# An indicator that an event left at zero is looked at so often, each time so much later.
 SETTLING, SOON = 3, 1e-10
 C_TYPES = {
     "Float64": c_double, "Float32": ctypes.c_float, "Int8": ctypes.c_int8, "UInt8": ctypes.c_uint8,

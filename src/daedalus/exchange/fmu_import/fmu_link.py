@@ -21,6 +21,7 @@ from daedalus.errors import SolverError
 from daedalus.exchange.fmu_import import fmu_process
 from daedalus.exchange.fmu_import.fmi_calls import Discarded, FmiError
 
+# Bytes of an answer at most.
 MOST_BODY = 1 << 30
 
 

@@ -20,6 +20,7 @@ if __name__ == "__main__":
 else:
     from daedalus.exchange.fmu_import.fmi_calls import FmuInstance
 
+# Bytes of the head of a message at most.
 MOST = 1 << 28
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from daedalus.exchange.fmu_import.fmu_link import FmuLink
 
+# States kept for steps that are taken back, and copies of an FMU that may run at once.
 MOST_SAVED, MOST_INSTANCES = 400, 8
 # FMUs whose processes run; one that was ended begins anew when it is asked, and goes its ways again.
 MOST_RUNNING = 32

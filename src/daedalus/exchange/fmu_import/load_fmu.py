@@ -29,6 +29,7 @@ from daedalus.exchange.fmu_import.sampled_fmu import SampledFmu
 from daedalus.model.interrupts import weak_values
 from daedalus.model.names import did_you_mean, suggest_name
 
+# In s, where neither the file nor the caller says one.
 DEFAULT_STEP = 0.01
 
 _lock = threading.Lock()

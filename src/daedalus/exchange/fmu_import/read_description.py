@@ -19,6 +19,7 @@ from daedalus.exchange.fmu_import.quantities_of_fmu import (
     FmuQuantity,
 )
 
+# Far above descriptions that are known, far below what a file can ask for.
 DEEPEST, MOST_ELEMENTS, MOST_NUMBERS = 100, 5_000_000, 1_000_000
 TYPES_OF_2 = {
     "Real": "Float64",

@@ -13,6 +13,7 @@ from daedalus.errors import InputError
 from daedalus.integrators.multistep.multistep import Multistep
 from daedalus.integrators.tableaux.exact_polynomials import integral_to, lagrange
 
+# Coefficients of longer formulas are lost in rounding.
 MOST_STEPS = 20
 
 

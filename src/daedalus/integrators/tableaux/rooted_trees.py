@@ -20,6 +20,7 @@ from daedalus.integrators.tableaux.stage_algebra import StageAlgebra
 # A nested tuple of subtrees, or the text "t" for a leaf that stands for time where c differs from the row sums of A.
 Tree: TypeAlias = Any
 
+# The 200 trees up to order 8 are written in a moment; there are 286 of order 9 alone.
 TREE_LIMIT = 8
 # Where the assumptions leave a gap (an explicit method of order 9 or 10), trees are followed this far.
 FAR_TREE_LIMIT = 10

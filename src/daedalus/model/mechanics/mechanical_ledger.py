@@ -25,6 +25,7 @@ from daedalus.model.mechanics.equations_of_motion import (
 )
 from daedalus.model.notebook import Notebook
 
+# Random places at which a formula is compared.
 POINTS = 6
 # What moves coordinates from outside, by their dependence on time.
 DRIVE = "moving frame"

@@ -19,6 +19,7 @@ from daedalus.model.expressions import elements
 from daedalus.model.system.instruction_list import Instructions, UnknownOperationError, read_instructions
 from daedalus.model.system.plain_record import PlainRecord
 
+# Of what is written; other versions are refused.
 VERSION = 1
 
 _ONE_OPERAND = (

@@ -14,6 +14,7 @@ from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 
+# Random places beside a point: an accident at one is none at all of them.
 SAMPLES = 4
 # A sum counts as cancelled beside the sizes of its terms: far above rounding, far below a term that is left over.
 CANCELLED = 1e-7

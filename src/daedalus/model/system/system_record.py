@@ -21,6 +21,7 @@ from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system_content import SystemContent
 from daedalus.model.variables import PLAIN, Event, Manner, Variable
 
+# Of what is written; other versions are refused.
 VERSION = 1
 LETTERS = ("xdot", "x", "z", "u", "p")
 # The order of F(t, x', x, z, u, p).

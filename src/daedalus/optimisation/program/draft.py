@@ -15,6 +15,7 @@ from daedalus.model.expressions import elements, symbol_key
 from daedalus.optimisation.program.gauss_newton import gauss_newton_curvature
 from daedalus.optimisation.program.mapped_functions import MappedFunctions, mapped_functions
 
+# The row of the objective, before all conditions.
 OBJECTIVE = -1
 
 # Symbols, and what they stand for at every place: variables or parameters, (places, symbols).

@@ -13,6 +13,7 @@ from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
 
+# Corrections of z at a guess, which double the digits.
 NEWTON_STEPS = 8
 # Inputs and unknowns that do the same, such as a force along a cable and the tension in it, share what they do evenly:
 # this part of the squares is large beside rounding errors, and what it takes from the rest the next step gives back.

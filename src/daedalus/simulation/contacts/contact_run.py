@@ -5,6 +5,9 @@ The answer is computed on a system of index 1 with the same states: the system t
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +24,7 @@ from daedalus.simulation.contacts.refused_contacts import RefusedContacts
 from daedalus.simulation.contacts.settling import Settled, settled
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.solvable import of_index_1, solvable
+from daedalus.simulation.result.event_records import SettledMoment
 from daedalus.simulation.sliding.solved_slopes import Undetermined
 from daedalus.simulation.switching.agenda import order_of
 
@@ -28,6 +32,25 @@ from daedalus.simulation.switching.agenda import order_of
 def has_contacts(system: System) -> bool:
     """Whether a system has dry friction or unilateral constraints."""
     return bool(contacts_of(system))
+
+
+class _MomentsOfThread(threading.local):
+    """What the run of a thread has found so far; None where nobody keeps it."""
+
+    moments: list[SettledMoment] | None = None
+
+
+_of_run = _MomentsOfThread()
+
+
+@contextmanager
+def settled_moments() -> Iterator[list[SettledMoment]]:
+    """What contacts settle in a run of the core, as it goes on."""
+    outer, _of_run.moments = _of_run.moments, []
+    try:
+        yield _of_run.moments
+    finally:
+        _of_run.moments = outer
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +84,9 @@ class Contacts:
         laws, plant = self.laws, self.plant
         place = ContactPlace(t, row[self.states], u, p)
         found = self.settled(place, fired, span)
+        if _of_run.moments is not None:
+            own = tuple(np.flatnonzero(fired).tolist())
+            _of_run.moments.append(SettledMoment(t, own, found.modes, found.impacts))
         new = row.copy()
         new[self.states] = found.x
         values = p.copy()

@@ -20,6 +20,7 @@ from daedalus.model.expressions import column, concatenate, elements, nonzeros
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 
+# A step ends off the constraints by its error, which one correction squares; the second one is for curved ones.
 CORRECTIONS = 2
 
 

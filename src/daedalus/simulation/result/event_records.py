@@ -69,6 +69,18 @@ class ContactChange(NamedTuple):
     after: np.ndarray
 
 
+class SettledMoment(NamedTuple):
+    """What a run found at its contacts at a moment: the modes behind it, and the impacts that led there.
+
+    fired: the guards of events that had just fired. impacts: each of which contact and with which restitution.
+    """
+
+    time: float
+    fired: tuple[int, ...]
+    modes: np.ndarray
+    impacts: tuple[tuple[int, float], ...]
+
+
 def named_events(system: System, events: Iterable[FiredEvent]) -> Iterator[tuple[str, FiredEvent]]:
     """The events with their names, and with every contact that changed its mode at the same moment.
 

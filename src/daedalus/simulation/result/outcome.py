@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from daedalus.simulation.result.ending import Stop
-from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TurnedCondition
+from daedalus.simulation.result.event_records import ContactChange, FiredEvent, SettledMoment, TurnedCondition
 from daedalus.simulation.result.records import Record
 
 COUNTED = 3  # numbers that the core counts of a step
@@ -50,6 +50,7 @@ class Outcome:
     turns: tuple[TurnedCondition, ...] = ()  # of the conditions in the equations
     surfaces: tuple[str, ...] = ()  # the conditions that the whole piece slides along
     rests: bool = False  # on them, where slopes are infinite
+    settled: tuple[SettledMoment, ...] | None = None  # at frictions and stops; None where it is not kept
     done_at_start: frozenset[str] = frozenset()  # events and clocks that had happened when it began
     # of each step: refused attempts and Newton's iterations since the start, its order; its ends where dense has more
     step_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, COUNTED)))

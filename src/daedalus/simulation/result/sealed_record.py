@@ -34,6 +34,7 @@ from daedalus.model.system.plain_record import (
     parsed,
 )
 
+# Of the format; digits of the seal's place, which hold any size of a file; bytes read at a time.
 VERSION = 3
 _MARK = b"\ndaedalus record "
 _VERSION_MARK = _MARK + b"%04d\n" % VERSION

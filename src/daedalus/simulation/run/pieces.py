@@ -18,6 +18,7 @@ the rules take counts as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -30,10 +31,12 @@ from daedalus import _core
 from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undisturbed
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.between.rows_between_steps import keep_between_steps
+from daedalus.simulation.contacts.contact_run import settled_moments
 from daedalus.simulation.contacts.held_between_steps import stops_where_broken
 from daedalus.simulation.contacts.shared_loads import sharing_frictions
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
+from daedalus.simulation.result.event_records import SettledMoment
 from daedalus.simulation.result.held_values import ConditionModes, HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.records_on_the_way import BrokenBetweenSteps, LoadShared
@@ -193,18 +196,22 @@ def run_piece(
 
     def core_run(tables: list[Any] | None) -> Trajectory:
         numbers = (begin, t1, row, u, core_p, save_at, tables, progress, cancel, due, delays, seen, keep_between)
-        if deadline is None:
+        settled: list[SettledMoment] | None = None
+        if deadline is None and settings.contacts is None:
             run = plan.run(*numbers)
-        else:  # the core looks at its own limit
-            with undisturbed():
+        else:  # the core looks at a deadline itself
+            watched = settled_moments() if settings.contacts is not None else nullcontext()
+            with undisturbed(), watched as settled:
                 run = plan.run(*numbers)
+        if deadline is not None:
             if run.status == Ending.TIME_LIMIT.value and settings.time_limit is not None:
                 deadline.dismiss()
             elif run.status == Ending.TIME_LIMIT.value:
                 deadline.check("a run on the way")
         if settings.preconditioner is not None:
             settings.preconditioner.check()
-        return read_piece(piece, run, t1, save_at is not None, codes)
+        own = None if settled is None else tuple(settled)
+        return read_piece(piece, run, t1, save_at is not None, codes, own)
 
     def with_stops(stops: np.ndarray) -> Trajectory:
         return core_run([*(tables or []), _core.Table(stops, np.zeros((len(stops), 0)), [], False)])
@@ -252,8 +259,9 @@ def _agenda_of_piece(piece: Piece, t1: float, u: np.ndarray, core_p: np.ndarray)
 
 
 def read_piece(
-    piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None
-) -> Trajectory:
+    piece: Piece, run: Any, t1: float, sampled: bool = False, codes: Mapping[str, Any] | None = None,
+    settled: tuple[SettledMoment, ...] | None = None,
+) -> Trajectory:  # fmt: skip
     """A core run of a piece as a trajectory; records are made when somebody asks for them."""
     road, p, begin, *_ = piece
     settings, drive, plant = road.settings, road.drive, road.settings.plant
@@ -280,7 +288,7 @@ def read_piece(
     if type(road.request.start) not in (dict, type(None)) or held is not None or drive is not road.drive:
         request = road.request._replace(start=None)  # the run that it began with is let go
         piece = piece._replace(road=road._replace(request=request, drive=drive), parameters=p)
-    outcome = partial(outcome_of, piece, run, t1, codes)
+    outcome = partial(outcome_of, piece, run, t1, codes, settled)
     done = Trajectory(plant, drive, p, times, x, ENDINGS[run.status], outcome, run, held, modes)
     done.has_given_times = sampled
     return done

@@ -13,7 +13,7 @@ from daedalus.model.system.system import System
 from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.result.ending import Ending, Stop
-from daedalus.simulation.result.event_records import FiredEvent, TurnedCondition
+from daedalus.simulation.result.event_records import FiredEvent, SettledMoment, TurnedCondition
 from daedalus.simulation.result.held_values import HeldModes
 from daedalus.simulation.result.outcome import Outcome, Work
 from daedalus.simulation.result.records_of_methods import LinearSystems
@@ -56,7 +56,10 @@ def _linear_systems(run: Any, preconditioner: str) -> LinearSystems | None:
     return replace(LinearSystems(form, *counts), preconditioner=preconditioner) if form and any(counts) else None
 
 
-def outcome_of(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None = None) -> Outcome:
+def outcome_of(
+    piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | None = None,
+    settled: tuple[SettledMoment, ...] | None = None,
+) -> Outcome:  # fmt: skip
     """What the core reports of a piece to t1, as records; its parameters are those that the run ended with."""
     settings, drive, p, fired = piece.settings, piece.drive, piece.parameters, piece.fired
     limits = (settings.max_steps, settings.time_limit, settings.call.get("step"))
@@ -95,6 +98,7 @@ def outcome_of(piece: Piece, run: Any, t1: float, codes: Mapping[str, Any] | Non
         turns=turns,
         surfaces=surfaces_of(settings.plant.system),
         rests=rests_on_surface(settings.plant.system),
+        settled=settled,
         done_at_start=fired or frozenset(),
         step_counts=run.step_counts(),
         step_times=np.zeros(0) if settings.plant.is_implicit else np.array(run.at_steps()[0]),

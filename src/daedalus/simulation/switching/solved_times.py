@@ -22,6 +22,7 @@ from daedalus.model.system.instruction_list import Instructions, read_instructio
 from daedalus.reduction.angle_cut import continued_angle, sector_guard
 from daedalus.simulation.switching.all_zeros import NotEnclosed, all_zeros
 
+# More changes than these in one run are refused, in words.
 MOST_TIMES = 200_000
 JUMPING = CONDITIONS | BENDS.keys() | STAIRS.keys() | CUT.keys()
 

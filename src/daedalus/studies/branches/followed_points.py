@@ -19,6 +19,7 @@ from daedalus.studies.branches.rest_equations import RestEquations
 from daedalus.studies.branches.special_points import locate_double_zero
 
 SMALLEST = 1e-8  # step, in lengths of the curve
+# Of one curve, by judgement.
 MOST_POINTS = 1000
 # A point on the curve is located to this share of the ranges of the parameters.
 LOCATED = 1e-11

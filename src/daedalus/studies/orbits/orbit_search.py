@@ -12,6 +12,7 @@ from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.studies.collocation import cut
 from daedalus.studies.orbits.orbit_equations import OrbitEquations, OrbitProblem, OrbitValues, on_mesh
 
+# Of a mesh: some for each harmonic of a smooth motion at first; where it misses the equations it becomes finer.
 FIRST_INTERVALS, MOST_INTERVALS, MOST_MESHES = 16, 800, 10
 # The mesh is fine enough when intervals miss the equations by this share of the states; mesh values are better then.
 FINE = 1e-5

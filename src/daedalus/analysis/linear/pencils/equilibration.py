@@ -14,6 +14,7 @@ import numpy as np
 
 from daedalus.algebra.rank_decision import EPSILON
 
+# Sweeps of the least squares at most, which end where rows rest, and then of making the largest numbers one.
 MOST_SWEEPS = 50
 LARGEST_NUMBER_SWEEPS = 2
 

@@ -13,6 +13,7 @@ from daedalus.algebra.rank_decision import NOT_ZERO
 from daedalus.errors import InputError, SolverError
 from daedalus.model.plain_numbers import result_at
 
+# Of the polynomials, by judgement: intervals are halved until they fit.
 DEGREE = 5
 # Relative to the largest value of the function met so far.
 TOLERANCE = 1e-11

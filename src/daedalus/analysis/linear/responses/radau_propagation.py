@@ -17,6 +17,7 @@ from daedalus.integrators.tableaux.collocation import radau_iia
 
 _RADAU = radau_iia(3)
 NODES, WEIGHTS = _RADAU.c, _RADAU.A
+# Of Radau IIA with three stages.
 ORDER = 5
 
 

@@ -17,6 +17,7 @@ from daedalus.algebra.rank_decision import EPSILON, NOT_ZERO, STILL, RankDecisio
 from daedalus.algebra.shortened_steps import augmented_factors
 from daedalus.deadline import poll
 
+# Inverse iterations: each makes what is outside the null space smaller by the gap, which is many decades.
 PASSES = 4
 # Samples taken at first, and how many more than the dimension are wanted before it is believed.
 FIRST, MARGIN = 8, 3
