@@ -97,6 +97,7 @@ class ImplicitModel:
         charged: Function | None = None,
         charged_jacobian: Function | None = None,
         charged_rows: Sequence[int] = (),
+        constant_slopes: bool = False,
     ) -> None: ...
     def consistent(
         self, t: float, row: ArrayLike, u: ArrayLike, p: ArrayLike, rtol: float = 1e-9, *, atol: ArrayLike

@@ -71,6 +71,40 @@ def test_a_singular_chain_is_refused_and_the_next_one_is_solved() -> None:
     assert backward_error(pattern.toarray(), solver.solve(b), b) < 1e-13
 
 
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=st.integers(0, 10**6), weight=st.sampled_from([0.0, 1.0, 1.9, 2.0, 3.0, 1e6]), turn=st.sampled_from([1.0, 1j])
+)
+def test_every_answer_of_three_diagonals_is_good(seed: int, weight: float, turn: complex) -> None:
+    """Whether diagonals dominate, so that no answer is measured, or not."""
+    generator = np.random.default_rng(seed)
+    matrix = sparse.csc_array(band(1, seed, turn) + (weight - 3) * sparse.eye_array(SIZE) * turn)
+    matrix.sort_indices()
+    solver, values = solver_for(matrix, "sparse")
+    for _ in range(2):
+        assert solver.factor(values)
+        for size in (1.0, 1e-9, 1e200):
+            b = size * turn * generator.standard_normal(SIZE) * 10.0 ** generator.uniform(-9, 9, SIZE)
+            assert backward_error(matrix.toarray(), solver.solve(b), b) < 1e-12
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_refused_wherever_it_stands(bad: float) -> None:
+    for half in (1, 2):
+        pattern = band(half, 4)
+        solver, values = solver_for(pattern, "sparse")
+        b = np.cos(np.arange(SIZE))
+        assert solver.factor(values)
+        good = solver.solve(b)
+        for place in (0, 1, 2, len(values) // 2, len(values) // 2 + 1, len(values) - 2, len(values) - 1):
+            changed = values.copy()
+            changed[place] = bad
+            assert not solver.factor(changed)
+            assert solver.factor(values)
+            np.testing.assert_array_equal(solver.solve(b), good)
+        assert solver.orderings == 1
+
+
 def test_what_is_no_chain_is_factored_as_before() -> None:
     """A ring has a band of two in the order that folds it; a star and a grid have none."""
     ring = sparse.lil_array(band(1, 2))

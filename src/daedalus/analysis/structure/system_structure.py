@@ -33,6 +33,8 @@ class SystemStructure:
         self.system = system
         self._slopes: dict[tuple[str, ...], ca.SX] = {}
         self._patterns: dict[tuple[str, ...], ca.Sparsity] = {}
+        # Which symbols stand in the Jacobians of a large system, where these are made from its instructions.
+        self.letters_in_slopes: frozenset[str] = frozenset(ARGUMENTS)
 
     # -- symbols and names -------------------------------------------------------------------------------------
 
@@ -104,6 +106,7 @@ class SystemStructure:
         found = self.long_slopes()
         if found is not None:
             self._patterns.update((key, found.sparsity(k)) for k, key in enumerate(_LONG_GROUPS))
+            self.letters_in_slopes = frozenset(ARGUMENTS[k] for k in found.rows.inputs_read())
         return found is not None
 
     def pattern(self, *letters: str) -> ca.Sparsity:

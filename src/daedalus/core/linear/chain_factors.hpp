@@ -7,131 +7,24 @@
 // one before, and two wait at a time. What a substitution reads on its way to the middle stands apart from what it reads on
 // its way back: rows longer than a cache take the time in which they are read. Fields on a line, chains and ladders have
 // such orders, however their unknowns are numbered.
+//
+// With three diagonals, |L| |U| <= 3 |A| is seen on the way: so it is wherever diagonals dominate. Answers then have a backward
+// error of some roundings, whatever the right-hand side (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+// section 9.6), and need not be measured.
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 #include "linear/column_band.hpp"
-#include "linear/minimum_degree.hpp"
 #include "linear/pivot_watch.hpp"
+#include "linear/structure_order.hpp"
 #include "machine/arithmetic.hpp"
 
 namespace daedalus {
 
 inline namespace DAEDALUS_ISA {
-
-// An order in which every entry of a matrix lies close to its diagonal, where there is one: that of the pattern itself, or
-// reverse Cuthill-McKee, breadth first from an end of the graph, found as A. George and J. W. H. Liu do (ACM Trans. Math.
-// Softw. 5, 1979), neighbours of few neighbours first.
-class ChainOrder {
-public:
-    // A band of so many entries on each side of the diagonal, and no more numbers than so many times the entries.
-    static constexpr std::int32_t widest = 6;
-    static constexpr long long most_numbers_an_entry = 2;
-
-    // The order of the pattern itself; false: it is no chain as it is.
-    bool keep(const CompactPattern& matrix) noexcept {
-        n_ = matrix.n, half_ = 0, as_written_ = true;
-        for (std::int32_t c = 0; c < n_; ++c) {
-            bool diagonal = false;
-            for (std::int32_t p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p) {
-                const std::int32_t off = std::abs(matrix.rows[p] - c);
-                half_ = std::max(half_, off), diagonal = diagonal || off == 0;
-            }
-            if (!diagonal || half_ > widest) return false;
-        }
-        return pays(matrix.nonzeros);
-    }
-
-    // Looks for one; false: there is none, or no memory.
-    bool find(const SymmetricGraph& graph, long long nonzeros) noexcept {
-        n_ = graph.n, as_written_ = false;
-        if (graph.missing_diagonals > 0 || graph.begin[n_] > 2LL * widest * n_) return false;
-        if (!place_.make(n_) || !order_.make(n_) || !mark_.make(n_)) return false;
-        std::int32_t done = 0;
-        for (std::int32_t i = 0; i < n_; ++i) place_[i] = none;
-        for (std::int32_t i = 0; i < n_; ++i)
-            if (place_[i] == none && !number_part(graph, i, done)) return false;
-        std::reverse(order_.data(), order_.data() + n_);
-        for (std::int32_t k = 0; k < n_; ++k) place_[order_[k]] = k;
-        half_ = 0;
-        for (std::int32_t i = 0; i < n_; ++i)
-            for (long long p = graph.begin[i]; p < graph.begin[i + 1]; ++p)
-                half_ = std::max(half_, std::abs(place_[graph.neighbour[p]] - place_[i]));
-        return pays(nonzeros);
-    }
-
-    std::int32_t half() const noexcept { return half_; }
-    // Whether unknown k stands k-th.
-    bool as_written() const noexcept { return as_written_; }
-    std::int32_t place(std::int32_t unknown) const noexcept { return as_written_ ? unknown : place_[unknown]; }
-    std::int32_t unknown(std::int32_t place) const noexcept { return as_written_ ? place : order_[place]; }
-
-private:
-    static constexpr std::int32_t none = -1;
-    static constexpr int most_ends_tried = 8;
-
-    bool pays(long long nonzeros) const noexcept {
-        return half_ <= widest && (2LL * half_ + 1) * n_ <= most_numbers_an_entry * nonzeros;
-    }
-
-    // Numbers what hangs together with an unknown, behind what is done; false: some level is too wide for a chain.
-    bool number_part(const SymmetricGraph& graph, std::int32_t begin, std::int32_t& done) noexcept {
-        std::int32_t end = begin, depth = -1;
-        for (int turn = 0; turn < most_ends_tried; ++turn) {
-            std::int32_t last = end;
-            const std::int32_t reached = levels(graph, end, done, turn + 1, last);
-            if (reached < 0) return false;
-            if (reached <= depth) break;
-            depth = reached, end = last;
-        }
-        return spread(graph, end, done);
-    }
-
-    // How many levels there are beyond an unknown, and one of the least neighbours in the last; -1: too wide. What was seen
-    // is marked with the unknown and the turn.
-    std::int32_t levels(const SymmetricGraph& graph, std::int32_t begin, std::int32_t done, int turn,
-                        std::int32_t& last) noexcept {
-        std::int32_t *queue = order_.data() + done, first = 0, next = 1, count = 0;
-        queue[0] = begin, mark_[begin] = turn;
-        for (;; ++count) {
-            const std::int32_t level = next;
-            if (level - first > 2 * widest) return -1;
-            last = queue[first];
-            for (; first < level; ++first) {
-                const std::int32_t i = queue[first];
-                if (degree(graph, i) < degree(graph, last)) last = i;
-                for (long long p = graph.begin[i]; p < graph.begin[i + 1]; ++p)
-                    if (const std::int32_t j = graph.neighbour[p]; mark_[j] != turn) mark_[j] = turn, queue[next++] = j;
-            }
-            if (next == level) return count;
-        }
-    }
-
-    bool spread(const SymmetricGraph& graph, std::int32_t begin, std::int32_t& done) noexcept {
-        std::int32_t at = done;
-        order_[done++] = begin, place_[begin] = 0;
-        for (; at < done; ++at) {
-            const std::int32_t from = done;
-            for (long long p = graph.begin[order_[at]]; p < graph.begin[order_[at] + 1]; ++p)
-                if (const std::int32_t j = graph.neighbour[p]; place_[j] == none) place_[j] = 0, order_[done++] = j;
-            std::sort(order_.data() + from, order_.data() + done, [&](std::int32_t a, std::int32_t b) {
-                return degree(graph, a) != degree(graph, b) ? degree(graph, a) < degree(graph, b) : a < b;
-            });
-        }
-        return true;
-    }
-
-    static long long degree(const SymmetricGraph& graph, std::int32_t i) noexcept {
-        return graph.begin[i + 1] - graph.begin[i];
-    }
-
-    std::int32_t n_ = 0, half_ = 0;
-    bool as_written_ = true;
-    Block<std::int32_t> place_, order_, mark_;
-};
 
 template <class Number>
 class ChainFactors {
@@ -142,11 +35,13 @@ public:
         middle_ = (n_ - half_) / 2;
         const long long numbers = fill() + static_cast<long long>(half_) * width();
         if (half_ >= n_ || numbers > std::numeric_limits<std::int32_t>::max()) return false;
-        if (!numbers_.make(numbers) || !slot_.make(matrix.nonzeros) || !row_scale_.make(n_) || !column_scale_.make(n_))
-            return false;
+        full_ = order.as_written() && matrix.nonzeros == fill() - half_ * (half_ + 1);
+        if (!numbers_.make(numbers) || !row_scale_.make(n_) || !column_scale_.make(n_)) return false;
         if (!order.as_written() && !y_.make(n_)) return false;
         back_ = numbers_.data() + static_cast<long long>(n_) * half_;
         inner_ = back_ + static_cast<long long>(n_) * (half_ + 1);
+        if (full_) return true;
+        if (!slot_.make(matrix.nonzeros)) return false;
         for (std::int32_t c = 0; c < n_; ++c)
             for (std::int32_t p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p)
                 slot_[p] = static_cast<std::int32_t>(place_of(order.place(matrix.rows[p]), order.place(c)) - numbers_.data());
@@ -163,13 +58,17 @@ public:
             row_scale_[k] = rows[order_->unknown(k)], column_scale_[k] = columns[order_->unknown(k)];
     }
 
-    // Factors a matrix of these values, in the order of the pattern. A pivot that is zero, or nearly so, is only called
-    // poor: chosen by value, there may be others.
+    // Factors a matrix of these values, in the order of the pattern. A pivot that is zero or not finite, or nearly so, is only
+    // called poor: chosen by value, there may be others.
     Quality factor(const Number* values) noexcept {
+        stable_ = !is_complex<Number> && half_ <= 1;
+        if (full_) return with_half([&](auto half) { return eliminate(half, InBand{values, matrix_->begin.data(), half_}); });
         if (matrix_->nonzeros < fill() - half_ * (half_ + 1)) std::fill_n(numbers_.data(), numbers_.size(), Number(0));
         for (std::int32_t p = 0; p < matrix_->nonzeros; ++p) numbers_[slot_[p]] = values[p];
-        return with_half([&](auto half) { return eliminate(half); });
+        return with_half([&](auto half) { return eliminate(half, InPlace()); });
     }
+    // Whether every answer with the last factors has a backward error of some roundings.
+    bool stable() const noexcept { return stable_; }
 
     // A x = b in place.
     void solve(Number* b) noexcept {
@@ -220,8 +119,8 @@ private:
         DAEDALUS_INLINE void store(const Sum& sum, std::int32_t i) const noexcept { b[i] = sum; }
         DAEDALUS_INLINE void end(const Sum& sum, std::int32_t i) const noexcept { b[i] = sum; }
         DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum = product(sum, factor); }
-        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
-            sum = difference(sum, product(factor, b[i]));
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, const Sum& other) const noexcept {
+            sum = difference(sum, product(factor, other));
         }
     };
     struct InOrder {
@@ -233,8 +132,8 @@ private:
         DAEDALUS_INLINE void store(const Sum& sum, std::int32_t i) const noexcept { y[i] = sum; }
         DAEDALUS_INLINE void end(const Sum& sum, std::int32_t i) const noexcept { y[i] = b[order->unknown(i)] = sum; }
         DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum = product(sum, factor); }
-        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
-            sum = difference(sum, product(factor, y[i]));
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, const Sum& other) const noexcept {
+            sum = difference(sum, product(factor, other));
         }
     };
     template <int width>
@@ -260,8 +159,8 @@ private:
             sum.give(band, order->unknown(i));
         }
         DAEDALUS_INLINE void multiply(Sum& sum, Number factor) const noexcept { sum.multiply(factor); }
-        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, std::int32_t i) const noexcept {
-            sum.subtract(factor, row(i));
+        DAEDALUS_INLINE void subtract(Sum& sum, Number factor, const Sum& other) const noexcept {
+            sum.subtract(factor, other);
         }
     };
 
@@ -305,13 +204,50 @@ private:
         for (; k >= 0; --k) work(a.step, a.at(k)), work(b.step, b.at(k));
     }
 
-    template <class Known>
-    Quality eliminate(Known known) noexcept {
+    // Where the values of a row come from: they stand in their places, or in the columns of a band without gaps.
+    struct InPlace {
+        template <class Half>
+        DAEDALUS_INLINE void row(Half, std::int32_t, std::int32_t, std::int32_t, Number*, Number*) const noexcept {}
+        void inner(std::int32_t, Number*) const noexcept {}
+    };
+    struct InBand {
+        const Number* values;
+        const std::int32_t* begin;
+        std::int32_t half;
+
+        DAEDALUS_INLINE Number at(std::int32_t half_known, std::int32_t i, std::int32_t j) const noexcept {
+            return values[begin[j] + i - std::max(j - half_known, 0)];
+        }
+        template <class Half>
+        DAEDALUS_INLINE void row(Half, std::int32_t step, std::int32_t i, std::int32_t reach, Number* before,
+                                 Number* own) const noexcept {
+            const std::int32_t known = Half::of(half);
+            for (std::int32_t d = 1; d <= reach; ++d) before[d - 1] = at(known, i, i - step * d);
+            for (std::int32_t c = 0; c <= known; ++c) own[c] = at(known, i, i + step * c);
+        }
+        // The row in the middle from its diagonal on, to both sides.
+        void inner(std::int32_t i, Number* own) const noexcept {
+            for (std::int32_t off = -half; off <= half; ++off) own[off] = at(half, i, i + off);
+        }
+    };
+
+    // Whether |L| |U| is three times |A| at most on the diagonal, of which a product is subtracted.
+    static bool is_stable(Number entry, Number taken, Number left) noexcept {
+        return magnitude(taken) + magnitude(left) <= 3 * magnitude(entry);
+    }
+
+    template <class Known, class Values>
+    Quality eliminate(Known known, const Values& values) noexcept {
         const std::int32_t half = Known::of(half_);
         PivotWatch watch;
-        bool poor = false;
+        bool poor = false, stable = stable_;
         inwards(known, [&](std::int32_t step, std::int32_t i, std::int32_t reach) DAEDALUS_INLINE_HERE {
             Number *before = to(known, i), *own = back(known, i);
+            values.row(known, step, i, reach, before, own);
+            if (Known::of(-1) == 1 && reach == 1) {
+                const Number taken = product(before[0], back(known, i - step)[1]);
+                stable &= is_stable(own[0], taken, difference(own[0], taken));
+            }
             for (std::int32_t d = reach; d > 0; --d) {
                 const Number *other = back(known, i - step * d), entry = before[d - 1];
                 for (std::int32_t c = 1; c <= half; ++c) {
@@ -329,6 +265,8 @@ private:
             own[0] = reciprocal(own[0]);
             for (std::int32_t c = 1; c <= half; ++c) own[c] = product(own[c], own[0]);
         });
+        stable_ = stable;
+        for (std::int32_t i = middle_; i < middle_ + half; ++i) values.inner(i, inner(i) + half_);
         for (std::int32_t i = middle_; i < middle_ + half; ++i) poor |= !eliminate_inner(i, watch);
         return poor ? Quality::poor : watch.quality();
     }
@@ -338,6 +276,8 @@ private:
         constexpr Half<-1> any;
         const std::int32_t last = middle_ + half_ - 1;
         Number* const own = inner(i) + half_;
+        const Number entry_before = own[0];
+        double taken = 0;
         for (const ChainEnd side : {from_first(), from_last()}) {
             for (std::int32_t d = half_; d > 0; --d) {
                 const std::int32_t k = i - side.step * d;
@@ -345,6 +285,7 @@ private:
                 Number& entry = own[-side.step * d];
                 for (std::int32_t c = 1; c <= half_; ++c) {
                     Number& changed = own[side.step * (c - d)];
+                    taken += magnitude(product(entry, back(any, k)[c]));
                     changed = difference(changed, product(entry, back(any, k)[c]));
                 }
                 entry = product(entry, back(any, k)[0]);
@@ -359,27 +300,63 @@ private:
         for (std::int32_t j = i + 1; j <= last; ++j) largest = larger(magnitude(own[j - i]) * column_scale_[j], largest);
         const double size = row_scale_[i] * (magnitude(own[0]) * column_scale_[i]);
         watch.see(size, row_scale_[i] * largest, true);
+        stable_ = stable_ && taken + magnitude(own[0]) <= 3 * magnitude(entry_before);
         own[0] = reciprocal(own[0]);
         for (std::int32_t j = i + 1; j <= last; ++j) own[j - i] = product(own[j - i], own[0]);
         return size > suspicious_pivot;
     }
 
+    // The answers that the next unknown of a side needs, the nearest first. Known in number, they stay in registers: read from
+    // where they were just written, each would make the next one wait twice as long.
+    template <class Known, class Vector>
+    class Last {
+    public:
+        DAEDALUS_INLINE void begin(const Vector& vector, std::int32_t step, std::int32_t i) noexcept {
+            if constexpr (held)
+                for (std::int32_t d = 0; d < many; ++d) sums_[d] = vector.load(i + step * (d + 1));
+        }
+        DAEDALUS_INLINE typename Vector::Sum at(const Vector& vector, std::int32_t step, std::int32_t i,
+                                                std::int32_t d) const noexcept {
+            if constexpr (held)
+                return sums_[d - 1];
+            else
+                return vector.load(i + step * d);
+        }
+        DAEDALUS_INLINE void add(const typename Vector::Sum& sum) noexcept {
+            if constexpr (held) {
+                for (std::int32_t d = many - 1; d > 0; --d) sums_[d] = sums_[d - 1];
+                sums_[0] = sum;
+            }
+        }
+
+    private:
+        static constexpr std::int32_t many = Known::of(-1);
+        static constexpr bool held = many > 0 && std::is_same_v<typename Vector::Sum, Number>;
+        typename Vector::Sum sums_[held ? many : 1] = {};
+    };
+
     // The one that was found last comes last: nothing waits for it longer than it must.
     template <class Known, class Vector>
     void substitute(Known known, const Vector vector) const noexcept {
+        Last<Known, Vector> of_first, of_last;
         inwards(known, [&](std::int32_t step, std::int32_t i, std::int32_t reach) DAEDALUS_INLINE_HERE {
+            auto& last = step > 0 ? of_first : of_last;
             const Number* const before = to(known, i);
             auto sum = vector.begin(i);
-            for (std::int32_t d = reach; d > 0; --d) vector.subtract(sum, before[d - 1], i - step * d);
+            for (std::int32_t d = reach; d > 0; --d) vector.subtract(sum, before[d - 1], last.at(vector, -step, i, d));
             vector.store(sum, i);
+            last.add(sum);
         });
         substitute_inner(vector);
+        of_first.begin(vector, 1, middle_ - 1), of_last.begin(vector, -1, middle_ + half_);
         outwards([&](std::int32_t step, std::int32_t i) DAEDALUS_INLINE_HERE {
+            auto& last = step > 0 ? of_first : of_last;
             const Number* const own = back(known, i);
             auto sum = vector.load(i);
             vector.multiply(sum, own[0]);
-            for (std::int32_t d = Known::of(half_); d > 0; --d) vector.subtract(sum, own[d], i + step * d);
+            for (std::int32_t d = Known::of(half_); d > 0; --d) vector.subtract(sum, own[d], last.at(vector, step, i, d));
             vector.end(sum, i);
+            last.add(sum);
         });
     }
 
@@ -390,14 +367,14 @@ private:
             const Number* const own = inner(i) + half_;
             auto sum = vector.begin(i);
             for (std::int32_t j = i - half_; j <= i + half_; ++j)
-                if (j < i || j > last) vector.subtract(sum, own[j - i], j);
+                if (j < i || j > last) vector.subtract(sum, own[j - i], vector.load(j));
             vector.store(sum, i);
         }
         for (std::int32_t i = last; i >= first; --i) {
             const Number* const own = inner(i) + half_;
             auto sum = vector.load(i);
             vector.multiply(sum, own[0]);
-            for (std::int32_t j = last; j > i; --j) vector.subtract(sum, own[j - i], j);
+            for (std::int32_t j = last; j > i; --j) vector.subtract(sum, own[j - i], vector.load(j));
             vector.end(sum, i);
         }
     }
@@ -405,6 +382,7 @@ private:
     const CompactPattern* matrix_ = nullptr;
     const ChainOrder* order_ = nullptr;
     std::int32_t n_ = 0, half_ = 0, middle_ = 0;
+    bool full_ = false, stable_ = false;
     Number *back_ = nullptr, *inner_ = nullptr;  // in the numbers
     Block<Number> numbers_, y_;
     Block<std::int32_t> slot_;

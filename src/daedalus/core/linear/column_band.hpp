@@ -46,6 +46,18 @@ public:
             for (int i = 0; i < parts; ++i) lanes_[i] -= factor * *lanes_at(row + i * wide);
         }
     }
+    DAEDALUS_INLINE void subtract(Number factor, const BandRow& other) noexcept {
+        if constexpr (planes == 2) {
+            const double re = factor.real(), im = factor.imag();
+            for (int i = 0; i < half; ++i) {
+                const Wide a = other.lanes_[i], b = other.lanes_[half + i];
+                lanes_[i] -= re * a - im * b;
+                lanes_[half + i] -= re * b + im * a;
+            }
+        } else {
+            for (int i = 0; i < parts; ++i) lanes_[i] -= factor * other.lanes_[i];
+        }
+    }
     // row -= factor * this
     DAEDALUS_INLINE void subtract_from(Number factor, double* row) const noexcept {
         BandRow other;

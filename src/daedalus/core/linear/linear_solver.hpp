@@ -85,6 +85,7 @@ public:
     // that was bad; iterations always.
     bool measures() const noexcept { return measuring_ || krylov_; }
     bool dense() const noexcept { return dense_; }
+    bool iterates() const noexcept { return krylov_; }
     // Nonzeros of L and U, and the multiplications with subtraction that made them.
     long long fill() const noexcept {
         return krylov_ ? krylov_solver_.nonzeros() : dense_ ? dense_lu_.fill() : sparse_lu_.fill();
@@ -101,9 +102,9 @@ public:
 
 private:
     DAEDALUS_INLINE bool factor_directly(const double* row_scale, const double* column_scale) noexcept {
-        measuring_ = true;
         const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
                                  : sparse_lu_.factor(values_.data(), row_scale, column_scale);
+        measuring_ = dense_ || !done || !sparse_lu_.stable();
         orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         return done;
     }

@@ -35,12 +35,13 @@ public:
     // False: singular, not finite, or no memory for other pivots.
     DAEDALUS_ONCE bool factor(const Number* values, const double* row_scale, const double* column_scale) noexcept {
         fresh_ = false;
-        // Values that are not finite say nothing about the structure.
-        const bool large = n_ >= StructureOrder::least_unknowns;
-        if (large && !finite(values)) return false;
+        // Values that are not finite say nothing about the structure. Those of a chain make its pivots poor.
+        const bool large = n_ >= StructureOrder::least_unknowns, chain = ordered_ && form_ == Form::chain;
+        if (large && !chain && !finite(values)) return false;
         if (ordered_) {
             if (scales_differ(row_scale, column_scale)) take_scales(row_scale, column_scale);
             if ((large ? refactor_finite(values) : refactor(values)) == Quality::good) return true;
+            if (chain && !finite(values)) return false;
         } else if (follow_structure(values, row_scale, column_scale)) {
             return true;
         }
@@ -76,6 +77,8 @@ public:
         with_factors([&](auto& factors) { factors.template solve_band<width>(band, y); });
     }
 
+    // Whether every answer with the last factors has a backward error of some roundings, so that none has to be measured.
+    bool stable() const noexcept { return form_ == Form::chain && chain_factors_.stable(); }
     // Were the pivots chosen on the present values?
     bool fresh() const noexcept { return fresh_; }
     void forget_pivots() noexcept { ordered_ = false, by_structure_ = Structure::no; }

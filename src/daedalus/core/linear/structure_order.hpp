@@ -4,6 +4,9 @@
 // numbers come: small pivots, growth and the backward error are watched, and pivots chosen by value take over.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "linear/minimum_degree.hpp"
 #include "linear/pivot_order.hpp"
 
@@ -165,6 +168,117 @@ private:
         }
         return Choice::made;
     }
+};
+
+// An order in which every entry of a matrix lies close to its diagonal, where there is one: that of the pattern itself, or
+// reverse Cuthill-McKee, breadth first from an end of the graph, found as A. George and J. W. H. Liu do (ACM Trans. Math.
+// Softw. 5, 1979), neighbours of few neighbours first.
+class ChainOrder {
+public:
+    // A band of so many entries on each side of the diagonal, and no more numbers than so many times the entries.
+    static constexpr std::int32_t widest = 6;
+    static constexpr long long most_numbers_an_entry = 2;
+
+    // The order of the pattern itself; false: it is no chain as it is.
+    bool keep(const CompactPattern& matrix) noexcept {
+        n_ = matrix.n, half_ = 0, as_written_ = true;
+        for (std::int32_t c = 0; c < n_; ++c) {
+            bool diagonal = false;
+            for (std::int32_t p = matrix.begin[c]; p < matrix.begin[c + 1]; ++p) {
+                const std::int32_t off = std::abs(matrix.rows[p] - c);
+                half_ = std::max(half_, off), diagonal = diagonal || off == 0;
+            }
+            if (!diagonal || half_ > widest) return false;
+        }
+        return pays(matrix.nonzeros);
+    }
+
+    // Looks for one; false: there is none, or no memory.
+    bool find(const SymmetricGraph& graph, long long nonzeros) noexcept {
+        n_ = graph.n, as_written_ = false;
+        if (graph.missing_diagonals > 0 || graph.begin[n_] > 2LL * widest * n_) return false;
+        if (!place_.make(n_) || !order_.make(n_) || !mark_.make(n_)) return false;
+        std::int32_t done = 0;
+        for (std::int32_t i = 0; i < n_; ++i) place_[i] = none;
+        for (std::int32_t i = 0; i < n_; ++i)
+            if (place_[i] == none && !number_part(graph, i, done)) return false;
+        std::reverse(order_.data(), order_.data() + n_);
+        for (std::int32_t k = 0; k < n_; ++k) place_[order_[k]] = k;
+        half_ = 0;
+        for (std::int32_t i = 0; i < n_; ++i)
+            for (long long p = graph.begin[i]; p < graph.begin[i + 1]; ++p)
+                half_ = std::max(half_, std::abs(place_[graph.neighbour[p]] - place_[i]));
+        return pays(nonzeros);
+    }
+
+    std::int32_t half() const noexcept { return half_; }
+    // Whether unknown k stands k-th.
+    bool as_written() const noexcept { return as_written_; }
+    std::int32_t place(std::int32_t unknown) const noexcept { return as_written_ ? unknown : place_[unknown]; }
+    std::int32_t unknown(std::int32_t place) const noexcept { return as_written_ ? place : order_[place]; }
+
+private:
+    static constexpr std::int32_t none = -1;
+    static constexpr int most_ends_tried = 8;
+
+    bool pays(long long nonzeros) const noexcept {
+        return half_ <= widest && (2LL * half_ + 1) * n_ <= most_numbers_an_entry * nonzeros;
+    }
+
+    // Numbers what hangs together with an unknown, behind what is done; false: some level is too wide for a chain.
+    bool number_part(const SymmetricGraph& graph, std::int32_t begin, std::int32_t& done) noexcept {
+        std::int32_t end = begin, depth = -1;
+        for (int turn = 0; turn < most_ends_tried; ++turn) {
+            std::int32_t last = end;
+            const std::int32_t reached = levels(graph, end, done, turn + 1, last);
+            if (reached < 0) return false;
+            if (reached <= depth) break;
+            depth = reached, end = last;
+        }
+        return spread(graph, end, done);
+    }
+
+    // How many levels there are beyond an unknown, and one of the least neighbours in the last; -1: too wide. What was seen
+    // is marked with the unknown and the turn.
+    std::int32_t levels(const SymmetricGraph& graph, std::int32_t begin, std::int32_t done, int turn,
+                        std::int32_t& last) noexcept {
+        std::int32_t *queue = order_.data() + done, first = 0, next = 1, count = 0;
+        queue[0] = begin, mark_[begin] = turn;
+        for (;; ++count) {
+            const std::int32_t level = next;
+            if (level - first > 2 * widest) return -1;
+            last = queue[first];
+            for (; first < level; ++first) {
+                const std::int32_t i = queue[first];
+                if (degree(graph, i) < degree(graph, last)) last = i;
+                for (long long p = graph.begin[i]; p < graph.begin[i + 1]; ++p)
+                    if (const std::int32_t j = graph.neighbour[p]; mark_[j] != turn) mark_[j] = turn, queue[next++] = j;
+            }
+            if (next == level) return count;
+        }
+    }
+
+    bool spread(const SymmetricGraph& graph, std::int32_t begin, std::int32_t& done) noexcept {
+        std::int32_t at = done;
+        order_[done++] = begin, place_[begin] = 0;
+        for (; at < done; ++at) {
+            const std::int32_t from = done;
+            for (long long p = graph.begin[order_[at]]; p < graph.begin[order_[at] + 1]; ++p)
+                if (const std::int32_t j = graph.neighbour[p]; place_[j] == none) place_[j] = 0, order_[done++] = j;
+            std::sort(order_.data() + from, order_.data() + done, [&](std::int32_t a, std::int32_t b) {
+                return degree(graph, a) != degree(graph, b) ? degree(graph, a) < degree(graph, b) : a < b;
+            });
+        }
+        return true;
+    }
+
+    static long long degree(const SymmetricGraph& graph, std::int32_t i) noexcept {
+        return graph.begin[i + 1] - graph.begin[i];
+    }
+
+    std::int32_t n_ = 0, half_ = 0;
+    bool as_written_ = true;
+    Block<std::int32_t> place_, order_, mark_;
 };
 
 }  // namespace DAEDALUS_ISA

@@ -41,6 +41,7 @@ struct ImplicitModel {
     std::vector<char> has_derivative;     // which x have a derivative in any equation
     bool higher_index = false;
     bool autonomous = false;  // neither time nor inputs stand in F
+    bool constant_slopes = false;  // F is linear in x', x and z, and parameters alone stand in its Jacobians
     int deepest = 1;  // the largest index
     MatrixForm form = MatrixForm::best;  // how linear systems are solved
     PreconditionerWish preconditioner;   // of iterations

@@ -166,7 +166,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
                      Integers all_rows, Integers index, Integers level, nb::object drift, Integers dependent,
                      Integers held, Integers columns, long long zeros, std::vector<nb::object> products,
                      nb::object below, bool autonomous, Integers curved, nb::object charged,
-                     nb::object charged_jacobian, Integers charged_rows) {
+                     nb::object charged_jacobian, Integers charged_rows, bool constant_slopes) {
     if (states < 0 || unknowns < states) refuse("there are more states than unknowns");
     check_columns(dot_colind, dot_rows, states, unknowns, "dF/dx'");
     check_columns(all_colind, all_rows, unknowns, unknowns, "dF/d(x, z)");
@@ -192,6 +192,7 @@ void construct_model(PythonImplicitModel* self, nb::object residual, nb::object 
     model.level = small_numbers(level, unknowns, 0, 0, "level");
     for (const int k : model.index) model.deepest = std::max(model.deepest, k);
     model.higher_index = model.deepest > 1, model.autonomous = autonomous;
+    model.constant_slopes = constant_slopes && columns.empty();
     unite(model, dot_colind, dot_rows, all_colind, all_rows);
     check_places(dependent, states, "dependent has an entry out of range");
     check_places(held, unknowns, "held has an entry out of range");
@@ -370,7 +371,7 @@ void bind_implicit(nb::module_& module) {
              "drift"_a = nb::none(), "dependent"_a = nb::list(), "held"_a = nb::list(), "columns"_a = nb::list(),
              "zeros"_a = 0, "products"_a = nb::list(), "below"_a = nb::none(), "autonomous"_a = false,
              "curved"_a = nb::list(), "charged"_a = nb::none(), "charged_jacobian"_a = nb::none(),
-             "charged_rows"_a = nb::list())
+             "charged_rows"_a = nb::list(), "constant_slopes"_a = false)
         .def("consistent", consistent, "t"_a, "row"_a, "u"_a, "p"_a, "rtol"_a = 1e-9, "atol"_a)
         .def("consistent_rows", consistent_rows, "t"_a, "rows"_a, "u"_a, "p"_a, "rtol"_a, "atol"_a, "step"_a);
     nb::class_<CollocationCoefficients>(module, "Collocation")

@@ -75,6 +75,11 @@ class Instructions:
         )
         return operation, first, second, slot
 
+    def inputs_read(self) -> list[int]:
+        """The numbers of the inputs that stand in the list."""
+        operation, first, _, _ = self.columns()
+        return sorted(np.flatnonzero(np.bincount(first[operation == ca.OP_INPUT])).tolist())
+
     def digest(self) -> str:
         """A hash of what is computed, blind to the names of the function, its arguments and its symbols."""
         if not self._digest:

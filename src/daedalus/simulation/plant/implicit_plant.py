@@ -24,6 +24,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.system.once import By
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
+from daedalus.reduction.forms.linearity import may_step
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.charges import charges_of
 from daedalus.simulation.plant.held_levels import held_levels
@@ -202,6 +203,7 @@ class ImplicitPlant(Plant):
             autonomous=self.is_autonomous, curved=self.curved,
             charged=None if rest is None else rest.core,
             charged_jacobian=None if slopes is None else slopes.core, charged_rows=rows,
+            constant_slopes=self.has_constant_slopes,
         )  # fmt: skip
 
     @cached_property
@@ -218,6 +220,12 @@ class ImplicitPlant(Plant):
         """Whether neither time nor an input stands in the equations."""
         system = self.system
         return not ca.depends_on(system.residual, ca.vertcat(system.symbol("t"), system.symbol("u")))
+
+    @cached_property
+    def has_constant_slopes(self) -> bool:
+        """Whether many equations are linear with coefficients that parameters alone change."""
+        structure = structure_of(self.system)
+        return structure.has_long_slopes and structure.letters_in_slopes <= {"p"} and not may_step(self.system)
 
     @cached_property
     def without_derivative(self) -> np.ndarray:

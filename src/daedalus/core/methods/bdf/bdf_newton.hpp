@@ -118,7 +118,8 @@ private:
     static bool factor(Integration& s, BdfState& m) noexcept {
         m.fresh = true, m.slow = false;
         m.old_steps = 0;
-        m.contraction = new_contraction;
+        // Of linear equations one correction with their own factors leaves rounding errors.
+        m.contraction = m.model.constant_slopes && !m.model.higher_index && !m.solver.one().iterates() ? 0 : new_contraction;
         m.factored = jacobian_at(s, m, s.t_new, s.x_new + m.unknowns, s.x_new);
         if (!m.factored) {
             note_failure(s, 0, m.solver.values(), m.model.matrix.nonzeros());

@@ -176,6 +176,8 @@ inline bool masses_are_known(Integration& s, ImplicitState& m, const double* rea
 // Whether some growth rate may exceed a size, by the last Jacobian; so it is where the equations are not of this form.
 inline bool may_grow_faster(const Integration& s, ImplicitState& m, double size) noexcept {
     const ImplicitModel& model = m.model;
+    ModeSearch& search = m.modes;
+    if (search.bounded_jacobian == m.jacobians && search.fastest <= size) return false;
     const Pattern& pattern = model.matrix;
     const long long n = m.unknowns;
     if (m.group_count > 0 || mass_may_be_singular(model)) return true;
@@ -197,19 +199,26 @@ inline bool may_grow_faster(const Integration& s, ImplicitState& m, double size)
             work(row, state_of[row] == own ? slope : std::fabs(slope));
         }
     };
-    bool slow = true;
-    for (long long k = 0, column = 0; column < n && slow; ++column) {
+    // The largest sum is kept with its Jacobian. One that is not a number is no bound.
+    const auto is_bound = [&](double largest) {
+        if (!(largest <= size)) return false;
+        search.bounded_jacobian = m.jacobians, search.fastest = largest;
+        return true;
+    };
+    const double nothing = -std::numeric_limits<double>::infinity(), unknown = std::numeric_limits<double>::quiet_NaN();
+    double largest = nothing;
+    for (long long k = 0, column = 0; column < n && largest <= size; ++column) {
         double sum = 0;
         each(k, column, [&](long long, double part) { sum += part; });
-        slow = sum <= size;
+        largest = sum <= largest ? largest : sum;
     }
-    if (slow) return false;
+    if (is_bound(largest)) return false;
     for (long long i = 0; i < n; ++i) rows[i] = 0;
     for (long long k = 0, column = 0; column < n; ++column)
         each(k, column, [&](long long row, double part) { rows[row] += part; });
-    slow = true;
-    for (long long i = 0; i < n; ++i) slow = slow && rows[i] <= size;
-    return !slow;
+    largest = nothing;
+    for (long long i = 0; i < n; ++i) largest = rows[i] <= largest ? largest : rows[i] > largest ? rows[i] : unknown;
+    return !is_bound(largest);
 }
 
 // Fills `mode` and gives true where a growing mode is found: the fastest one of more than a size, by the factors at hand.

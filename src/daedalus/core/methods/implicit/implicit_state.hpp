@@ -1,6 +1,7 @@
 // What every implicit method shares: residuals, Jacobians, matrices and norms.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -56,6 +57,8 @@ struct ImplicitState {
     double *point_rate = nullptr, *point = nullptr, *point_inputs = nullptr, *column_own = nullptr, *column_values = nullptr;
     double *direction_rate = nullptr, *direction = nullptr;
     BlockSolver<double> solver;
+    bool slopes_known = false;                // of a model whose slopes parameters alone change,
+    double* slopes_parameters = nullptr;      // and these
     double solver_factor = 0;  // a of its factors of a F_x' + F_w, 0 where it holds another matrix or none
     ModeSearch modes;
 
@@ -110,6 +113,7 @@ struct ImplicitState {
             product.arg[0] = &point_time, product.arg[1] = point_rate, product.arg[2] = point;
             product.arg[3] = point + m.states, product.arg[4] = point_inputs;
         }
+        if (m.constant_slopes) slopes_parameters = memory.carve(m.jacobian->size_in[5]);
         if (m.columns.groups.empty()) return;
         point_rate = memory.carve(m.states), point = memory.carve(m.unknowns);
         column_own = memory.carve(m.columns.unknowns), column_values = memory.carve(most_values(m));
@@ -145,6 +149,22 @@ inline void evaluate_columns(Integration& s, ImplicitState& m, Call& call, const
     multiply_columns<false>(m.model, products, m.column_values, by, out);
 }
 
+// Whether values that were written just now are finite. A few are read one by one, as they were written (see read_fresh), in
+// two sums, since each addition waits for the one before; many have left the processor by the time they are read.
+inline bool all_finite(const double* values, long long n) noexcept {
+    constexpr long long many = 256;
+    double even = 0, odd = 0;
+    if (n >= many) {
+        DAEDALUS_SIMD_SUM(even)
+        for (long long i = 0; i < n; ++i) even += 0 * values[i];
+        return even == 0;
+    }
+    const volatile double* fresh = values;
+    for (long long i = 0; i + 1 < n; i += 2) even += 0 * fresh[i], odd += 0 * fresh[i + 1];
+    if (n & 1) even += 0 * fresh[n - 1];
+    return even + odd == 0;
+}
+
 // out = F(t, rate, w); false where it is not finite.
 inline bool residual_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
                         double* out) noexcept {
@@ -155,12 +175,7 @@ inline bool residual_at(Integration& s, ImplicitState& m, double t, const double
         evaluate_residual(s, m, out);
     else
         evaluate_columns(s, m, m.residual, m.model.columns.residual, {rate, w, s.inputs.u}, out);
-    // Read one by one, as they were written (see read_fresh); two sums, since each addition waits for the one before.
-    const volatile double* fresh = out;
-    double even = 0, odd = 0;
-    for (long long i = 0; i + 1 < m.unknowns; i += 2) even += 0 * fresh[i], odd += 0 * fresh[i + 1];
-    if (m.unknowns & 1) even += 0 * fresh[m.unknowns - 1];
-    return even + odd == 0;
+    return all_finite(out, m.unknowns);
 }
 
 // The same without the currents into charges, and the charges by equation.
@@ -208,23 +223,31 @@ DAEDALUS_COLD void mend_slopes(Integration& s, ImplicitState& m, double t, const
     }
 }
 
+// Whether slopes that parameters alone change are those of before.
+inline bool slopes_are_known(ImplicitState& m) noexcept {
+    if (!m.model.constant_slopes) return false;
+    const double* now = m.jacobian.arg[5];
+    const long long count = m.model.jacobian->size_in[5];
+    if (m.slopes_known && std::equal(now, now + count, m.slopes_parameters)) return true;
+    copy(now, count, m.slopes_parameters);
+    return m.slopes_known = false;
+}
+
 inline bool jacobian_at(Integration& s, ImplicitState& m, double t, const double* rate, const double* w,
                         bool charged = false) noexcept {
-    ++m.jacobians;
+    const bool known = slopes_are_known(m);
+    m.jacobians += !known;
     set_time(s, t);
     Call& call = charged ? m.charged_jacobian : m.jacobian;
     call.arg[1] = rate, call.arg[2] = w, call.arg[3] = w + m.states;
     call.res[0] = m.dot, call.res[1] = m.all;
     if (charged) call.res[2] = m.charged_dot;
-    const bool failed = fails(s, call);
+    const bool failed = !known && fails(s, call);
     if (m.group_count > 0 || m.model.product) keep_point(m, t, rate, w);
     if (m.model.product) copy(s.inputs.u, m.model.product->size_in[4], m.point_inputs);
-    if (!failed && m.group_count == 0) {
-        double sum = 0;
-        for (std::size_t k = 0; k < m.model.all_place.size(); ++k) sum += 0 * m.all[k];
-        if (sum != 0) [[unlikely]]
-            mend_slopes(s, m, t, rate, w);
-    }
+    if (!failed && !known && m.group_count == 0 && !all_finite(m.all, static_cast<long long>(m.model.all_place.size())))
+        [[unlikely]] mend_slopes(s, m, t, rate, w);
+    m.slopes_known = m.model.constant_slopes && !failed;
     return !failed;
 }
 

@@ -21,6 +21,8 @@ struct ModeSearch {
     double looked_at = 0;  // the length of the step then
     // While a mode is followed: the longest step, its rate, and how many powers of e it has grown by.
     double longest = 0, rate = 0, followed = 0;
+    long long bounded_jacobian = -1;  // the number of the Jacobian whose modes grow by this at most
+    double fastest = 0;
     double passed = 0;  // the size of a mode that was followed and not met
     int pursuits = 0;   // how often that was so
     GrowingMode told;
