@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
+
+from daedalus.model.mechanics.body_starts import in_joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,6 +16,12 @@ class Drawing:
     """A part of a system: a copy of the model with its sketch; None where nothing is to be seen."""
 
     book: Any
+
+    def read_start(self, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Start values of bodies in joint coordinates as values of their joints."""
+        if self.book is None or not self.book.written.mechanics.tree:
+            return values
+        return in_joints(self.book, system, values)
 
     def read_expression(self, system: Any, expression: ca.SX) -> ca.SX:
         """An expression of bodies in joint coordinates as one of their joints."""

@@ -74,6 +74,19 @@ def declared_joint_values(book: Book) -> JointValues:
     return joint_values(book, of_trees) if of_trees else JointValues({}, {})
 
 
+def in_joints(book: Book, system: Any, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Values of bodies in joint coordinates as values of the joints that carry them; all others as they are."""
+    bodies = {}
+    for name, value in values.items():
+        variable = book.written.variables.get(name) if isinstance(name, str) and name not in system.places else None
+        if variable is not None and variable.kind == "state":
+            bodies[name] = [None if v is None else float(v) for v in np.ravel(np.array(value, dtype=object))]
+    if not bodies:
+        return values
+    found = joint_values(book, bodies)
+    return {**found.positions, **found.rates, **{n: v for n, v in values.items() if n not in bodies}}
+
+
 def _missing(book: Book, formulas: Mapping[str, ca.SX], given: Mapping[str, Sequence[float | None]]) -> ca.SX:
     """What is zero where bodies are as given; orientations are compared as rotations."""
     rows = []
