@@ -1,5 +1,8 @@
 """Problems without `intervals`: the mesh is refined where it does not resolve the plan, and the plan says so."""
 
+from copy import copy
+from dataclasses import dataclass, field
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from scipy.optimize import brentq
 from tests.support.optima import ode
 
 import daedalus as dd
+from daedalus.optimisation.search.mesh_rounds import last_that_holds
 
 
 def layers(duration: float, intervals: int | None = None) -> dd.OptimalControl:
@@ -115,3 +119,43 @@ def test_an_angle_that_goes_on_a_turn_further_is_resolved():
     assert plan.success, plan
     assert plan.objective == pytest.approx(-((2 / bend) ** 2) * (bend - np.sin(bend)) / 2, rel=1e-3)
     assert not any("inputs that are constant" in note for note in plan.notes)
+
+
+def test_a_refinement_that_is_stopped_leaves_the_plan_before():
+    ocp = layers(4.0, 20)
+    first, begun = ocp.solve(starts=1), []
+
+    def stops_on_the_second_mesh(iteration: int, objective: float, violation: float) -> bool:
+        begun.extend([iteration] if iteration == 0 else [])
+        return len(begun) < 2 or iteration < 2
+
+    ocp = copy(ocp)
+    plan = ocp.solve(starts=1, mesh_tolerance=1e-9, progress=stops_on_the_second_mesh)
+    assert len(begun) == 2
+    assert plan.success
+    assert plan.objective == pytest.approx(first.objective, rel=1e-7)
+    assert any("the mesh tolerance is not met" in note and "stopped" in note for note in plan.notes), plan.notes
+
+
+def test_a_mesh_that_breaks_conditions_leaves_the_plan_before():
+    @dataclass
+    class Found:
+        success: bool
+        intervals: int
+        status: str = "the search ended, but its plan does not keep what was asked for"
+        notes: list = field(default_factory=list)
+
+        @property
+        def mesh_error(self) -> np.ndarray:
+            return np.zeros(self.intervals)
+
+        def add_note(self, note: str) -> None:
+            self.notes.append(note)
+
+    plans = [Found(True, 10), Found(True, 20), Found(False, 40)]
+    assert last_that_holds(plans) is plans[1]
+    assert "20 intervals; with 40 intervals: the search ended, but" in plans[1].notes[0]
+    assert last_that_holds(plans[2:]) is plans[2]
+    assert last_that_holds(plans[:2]) is plans[1]
+    assert not plans[2].notes
+    assert len(plans[1].notes) == 1

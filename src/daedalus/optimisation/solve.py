@@ -54,6 +54,7 @@ from daedalus.optimisation.search.plans_elsewhere import (
     that_is_of_the_model,
     with_hidden_inputs,
 )
+from daedalus.optimisation.search.sizes_found import is_too_rough, shows_large_numbers
 from daedalus.optimisation.search.strong_optimum import lower_hamiltonian, moved_jumps
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
 from daedalus.optimisation.transcription.boundary.reference_ends import fixed_states
@@ -76,8 +77,6 @@ MOST_ENDS = 2
 GAVE_UP = (ProgramEnding.MANY_ITERATIONS, ProgramEnding.FAILED, ProgramEnding.SMALL_STEP, ProgramEnding.NOT_FINITE)
 # From the guess alone so many iterations are taken before other kinds of guesses are tried.
 MOST_FROM_THE_GUESS = 300
-# A number that is so many times its scale shows another scale.
-MUCH_LARGER = 1e3
 # How often inputs of lower Hamiltonian are followed.
 MOST_STRONGER = 5
 
@@ -170,31 +169,33 @@ class Solving:
         return exact if exact.success or not rates_are_kept(plan) else plan
 
     def _in_sizes_found(self, settings: SolveSettings) -> Plan:
-        """What a search finds; where it comes to no end and its numbers are large, what one in their sizes finds.
+        """What a search finds; where its numbers are large or small and that hinders it, what one in their sizes finds.
 
         A position of 1e9 m has a scale by its end. What scale a speed or a force has that brings it there, the search
         shows.
         """
         plan = self._search(settings)
         outcome, described = plan.outcome, self.description
-        left = within(settings, outcome.iterations, outcome.seconds)
-        if left is None or not self._shows_sizes(settings, outcome):
+        left, large = within(settings, outcome.iterations, outcome.seconds), self._shows_sizes(settings, outcome)
+        given = settings.options or described.sizes
+        if left is None or given or not (large or is_too_rough(self.transcription, outcome)):
             return plan
         labels = (*described.system.labels["x"], *described.system.labels["u"])
         sizes = {label: float(np.abs(plan[label]).max()) for label in labels}
         near = replace(described, trajectory=plan, sizes=sizes)
         found = Solving(self.model, near, self.settings, self.mesh)._search(left)
-        if not found.outcome.success:  # as it was written, to the end
-            self.description = replace(described, sizes=dict.fromkeys(labels, 0.0))
+        if not found.outcome.success:
+            if not large:
+                return plan
+            self.description = replace(described, sizes=dict.fromkeys(labels, 0.0))  # as it was written, to the end
             return self._search(left)
         found.iterations, found.seconds = outcome.iterations + found.iterations, outcome.seconds + found.seconds
         return found
 
     def _shows_sizes(self, settings: SolveSettings, outcome: ProgramOutcome) -> bool:
         """Whether a search that came to no end shows numbers far larger than their scales, and nobody chose these."""
-        if outcome.ending not in (*GAVE_UP, *LEADS_NOWHERE) or settings.options or self.description.sizes:
-            return False
-        return bool(np.any(np.abs(outcome.w) > MUCH_LARGER * self.transcription.program.scale))
+        given = settings.options or self.description.sizes or outcome.ending not in (*GAVE_UP, *LEADS_NOWHERE)
+        return not given and shows_large_numbers(self.transcription, outcome)
 
     def _planned(self, settings: SolveSettings) -> Plan:
         """What a search finds, on meshes that are refined where that is asked for."""

@@ -19,6 +19,11 @@ class Unknown:
     lower: float = -math.inf
     upper: float = math.inf
 
+    @property
+    def size(self) -> float:
+        """Its usual size: that of its guess; where that is zero, that of its bounds, one at most."""
+        return abs(self.guess) or min(1.0, max(abs(self.lower), abs(self.upper))) or 1.0
+
 
 def unknown(guess: float, lower: float = -math.inf, upper: float = math.inf) -> Unknown:
     """A number to optimise together with the plan, such as the duration.

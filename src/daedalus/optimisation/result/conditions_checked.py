@@ -33,6 +33,7 @@ from daedalus.optimisation.result.written_conditions import (
 )
 from daedalus.optimisation.transcription.along_rows import AlongRows
 from daedalus.optimisation.transcription.collocated import Transcription
+from daedalus.optimisation.transcription.usual_sizes import usual_inputs
 
 # What states may miss between the points of a mesh, as a share of their size: a limit that holds at points is passed by
 # a little between them, an obstacle that no point lies in by more.
@@ -105,9 +106,10 @@ class ConditionsChecked:
         written = written_conditions(description, layout, frozenset(found.end for found in made.independence))
         self._groups = [_Group(description, list(own)) for own in _by_places(written)]
         along = self._vectors(nodes(layout), None)
-        nominal = {letter: np.asarray(description.system.nominal[letter], dtype=float) for letter in "xzu"}
+        nominal = {"z": description.system.nominal["z"], "u": usual_inputs(description)}
         self.any = bool(written)
-        self.size = {letter: np.abs(along[letter]).max(axis=0) + nominal[letter] for letter in "xzu"}
+        self.size = {letter: np.abs(along[letter]).max(axis=0) + usual for letter, usual in nominal.items()}
+        self.size["x"] = plan.state_sizes
         free = np.isin(np.arange(along["p"].shape[1]), list(description.free))
         self._sizes = np.concatenate([*(self.size[letter] for letter in "xzu"), np.abs(along["p"][0]) * free])
         self._sizes = np.concatenate([self._sizes, [abs(plan.length)], self._sizes_of_stand_ins()])

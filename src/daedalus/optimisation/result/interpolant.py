@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from daedalus.model.lazy_values import cached_property
 from daedalus.optimisation.transcription.collocation_points import CollocationPoints, basis, basis_slopes
 from daedalus.optimisation.transcription.inputs_at_points import given_values
 from daedalus.optimisation.transcription.problem_stage import ProblemStage
@@ -118,5 +119,10 @@ class Interpolant:
         if layout.mesh.ends_on_node:
             # Where points were integrated from each node, they need not end on the next.
             total += np.abs(self.points[layout.mesh.firsts[1:] - 1, :n] - self.nodes[1:, :n])
-        size = np.abs(self.nodes[:, :n]).max(axis=0) + self.stage.states.nominal[:n]
-        return np.asarray((total / size).max(axis=1)) if n else np.zeros(layout.intervals)
+        return np.asarray((total / self.state_sizes).max(axis=1)) if n else np.zeros(layout.intervals)
+
+    @cached_property
+    def state_sizes(self) -> np.ndarray:
+        """What distances of states are judged by, (n,): the largest value of each on the plan, and its usual size."""
+        n = self.stage.model_states
+        return np.asarray(np.abs(self.nodes[:, :n]).max(axis=0) + self.stage.states.nominal[:n])

@@ -280,10 +280,11 @@ class Plan:
         inside = self.time[self.time <= run.time[-1] + 1e-12]
         found = run.at(inside)
         own = self._at_nodes.vectors["x"][: len(inside)]
-        difference, size = {}, {}
-        for k, label in enumerate(self.system.labels["x"]):
-            difference[label] = float(np.abs(np.asarray(found[label]) - own[:, k]).max())
-            size[label] = float(np.abs(own[:, k]).max() + self.system.nominal["x"][k])
+        labels = self.system.labels["x"]
+        difference = {
+            label: float(np.abs(np.asarray(found[label]) - own[:, k]).max()) for k, label in enumerate(labels)
+        }
+        size = dict(zip(labels, map(float, self.interpolant.state_sizes)))
         return Replay(run, difference, self._mesh, size)
 
     def explain(self) -> Explanation:

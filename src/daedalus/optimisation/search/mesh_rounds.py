@@ -7,7 +7,7 @@ than OPEN, or where inputs that are held on each interval cost more than INPUTS 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,7 +16,6 @@ import numpy as np
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
 from daedalus.optimisation.description.solve_settings import SolveSettings
-from daedalus.optimisation.program.program_outcome import ProgramEnding
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
 from daedalus.optimisation.search.refinement import lost_by_held_inputs, refined_mesh, resolving_mesh
@@ -62,6 +61,7 @@ def on_an_open_mesh(plan: FoundPlan, search: SearchOn[FoundPlan], settings: Solv
     """
     began, first = time.perf_counter(), plan
     before: float | None = None
+    found_so_far = [plan]
     for _ in range(MOST_OPEN):
         finer = _resolving_meshes(plan)
         meshes = [mesh or part.transcription.layout.mesh for mesh, part in zip(finer, plan.phases)]
@@ -73,6 +73,9 @@ def on_an_open_mesh(plan: FoundPlan, search: SearchOn[FoundPlan], settings: Solv
         if not found.outcome.success:
             break
         plan, before = found, plan.objective
+        found_so_far.append(plan)
+    if (held := last_that_holds(found_so_far)) is not plan:
+        return held
     if before is not None:
         counts = f"{len(first.mesh_error)} to {counted(len(plan.mesh_error), 'interval')}"
         errors = " to ".join(number(float(own.mesh_error.max()), 2) for own in (first, plan))
@@ -97,6 +100,7 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
     """What a first search finds, or further ones on meshes that are refined where the mesh tolerance is not met."""
     began, tolerance, cost = time.perf_counter(), settings.mesh_tolerance, np.inf
     plan: FoundPlan = first()
+    found_so_far = [plan]
     for _ in range(MOST_MESHES):
         if tolerance is None or not plan.outcome.success:
             break
@@ -114,15 +118,26 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
         if settings.time_limit is not None:
             rest = replace(settings, time_limit=max(settings.time_limit - time.perf_counter() + began, 1e-3))
         found = search(meshes, plan, rest)
-        if not found.outcome.success and found.outcome.ending is not ProgramEnding.STOPPED:
+        if not found.outcome.success:
             count = counted(sum(mesh.intervals for mesh in meshes), "interval")
             why = f"the search with {count} ended: {found.outcome.ending.value}"
             plan.add_note(f"the mesh tolerance is not met, {why}")
             break
         plan, cost = found, plan.objective
+        found_so_far.append(plan)
     else:
         worst = max(float(part.mesh_error.max(initial=0.0)) for part in plan.phases)
         if tolerance is not None and worst > tolerance:
             left = f"intervals are off by up to {number(worst, 2)}"
             plan.add_note(f"the mesh tolerance is not met after {MOST_MESHES} meshes: {left}")
-    return plan
+    return last_that_holds(found_so_far)
+
+
+def last_that_holds(plans: Sequence[FoundPlan]) -> FoundPlan:
+    """The last of plans on finer and finer meshes that keeps all conditions, with a note; the last where none does."""
+    last = plans[-1]
+    held = next((plan for plan in reversed(plans) if plan.success), last)
+    if held is not last:
+        counts = [counted(len(plan.mesh_error), "interval") for plan in (held, last)]
+        held.add_note(f"this is the plan of an earlier mesh, with {counts[0]}; with {counts[1]}: {last.status}")
+    return held

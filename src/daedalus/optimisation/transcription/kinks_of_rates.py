@@ -62,5 +62,4 @@ def rates_are_kept(plan: Any) -> bool:
     own = plan.interpolant
     rates = own.functions.rates(*own.instants(interval, tau))[:, :n]
     off = plan.duration * mesh.point_weights @ np.abs(own.slopes(interval, tau)[:, :n] - rates)
-    size = np.abs(own.nodes[:, :n]).max(axis=0) + made.stage.states.nominal[:n]
-    return bool(np.all(off <= KEPT * size))
+    return bool(np.all(off <= KEPT * own.state_sizes))

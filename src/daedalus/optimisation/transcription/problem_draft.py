@@ -161,15 +161,13 @@ class ProblemDraft:
         count = intervals + 1 if self.stagewise else 1
         if isinstance(description.duration, Unknown):
             open_ = description.duration
-            size = max(abs(open_.guess), 1e-3)
-            length = draft.add_variables((count,), lower=open_.lower, upper=open_.upper, scale=size)
+            length = draft.add_variables((count,), lower=open_.lower, upper=open_.upper, scale=open_.size)
         else:
             length = draft.add_parameters([description.duration])
         parameters = np.tile(draft.add_parameters(description.parameters), (intervals + 1, 1))
         for k, wanted in description.free.items():
-            size = max(abs(wanted.guess), 1e-3)
             each = (1,) if k in description.single else (count,)
-            parameters[:, k] = draft.add_variables(each, lower=wanted.lower, upper=wanted.upper, scale=size)
+            parameters[:, k] = draft.add_variables(each, lower=wanted.lower, upper=wanted.upper, scale=wanted.size)
         return np.broadcast_to(length, (intervals + 1,)).copy(), parameters
 
 

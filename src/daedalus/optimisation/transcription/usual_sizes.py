@@ -3,7 +3,8 @@
 Searches weigh a step in metres against one in radians by these sizes. A nominal value that was written is taken as it
 is. Without one, a height that begins at 80 000 is not of size one: its start, end and guess tell that it is of size
 10 000, as the bounds of an input do, and conditions on inputs alone, such as |F| <= 80 000. Only powers of ten are
-taken, so that ordinary sizes stay one.
+taken, so that ordinary sizes stay one. A number is small where all that limits it says so: a way that begins at 0 m and
+ends at 1e-6 m, a force between -1e-9 and 1e-9 N. One that only begins or is guessed small may grow.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from daedalus.optimisation.transcription.boundary.reference_ends import first_gu
 
 # A size that nobody wrote.
 UNWRITTEN = 1.0
+# Sizes down to this are ordinary, and count as one.
+SMALL = 1e-3
 # Powers of ten that an input is looked at with, where a condition tells how large it is.
 ORDERS = 10.0 ** np.arange(1, 13)
 
@@ -27,12 +30,17 @@ def usual_states(description: Description) -> np.ndarray:
     """Sizes of the states of the model, (n,)."""
     system = description.system
     seen = np.abs(first_guess(description))
-    for ends in (description.starts, description.ends):
-        for k, value in fixed_states(ends).items():
+    told = np.zeros(len(seen))  # what both ends say, or an earlier search
+    both = [fixed_states(ends) for ends in (description.starts, description.ends)]
+    for k in both[0].keys() & both[1].keys():
+        told[k] = max(abs(values[k]) for values in both)
+    for values in both:
+        for k, value in values.items():
             seen[k] = max(seen[k], abs(value))
     for k, label in enumerate(system.labels["x"]):
-        seen[k] = max(seen[k], _largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
-    return _sizes(system.nominal["x"], seen)
+        told[k] = max(told[k], description.sizes.get(label, 0.0))
+        seen[k] = max(seen[k], told[k], _largest(description.guesses.get(label)))
+    return _sizes(system.nominal["x"], seen, told)
 
 
 def usual_inputs(description: Description) -> np.ndarray:
@@ -42,10 +50,11 @@ def usual_inputs(description: Description) -> np.ndarray:
     seen = np.array([max(abs(low), abs(high)) for low, high in limits])
     unbounded = ~np.isfinite(seen) | (seen == 0.0)
     seen[unbounded] = _limited_by_conditions(description)[unbounded]
+    told = np.where(np.isfinite(seen), seen, 0.0)  # what limits say, or an earlier search
     for k, label in enumerate(system.labels["u"]):
-        shown = max(_largest(description.guesses.get(label)), description.sizes.get(label, 0.0))
-        seen[k] = max(seen[k] if np.isfinite(seen[k]) else 0.0, shown)
-    return _sizes(system.nominal["u"], seen)
+        told[k] = max(told[k], description.sizes.get(label, 0.0))
+        seen[k] = max(told[k], _largest(description.guesses.get(label)))
+    return _sizes(system.nominal["u"], seen, told)
 
 
 def _limited_by_conditions(description: Description) -> np.ndarray:
@@ -80,14 +89,17 @@ def _largest(guess: object) -> float:
     return float(size) if np.isfinite(size) else 0.0
 
 
-def _sizes(written: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Written sizes, and orders of magnitude above one where none was written.
+def _sizes(written: np.ndarray, seen: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Written sizes, and orders of magnitude where none was written: above one as seen, below SMALL where told.
 
     Example
     -------
     >>> import numpy as np
-    >>> _sizes(np.array([1.0, 1.0, 1.0, 50.0]), np.array([0.2, 8.0, 80_000.0, 1.0])).tolist()
-    [1.0, 1.0, 10000.0, 50.0]
+    >>> seen = np.array([0.2, 8.0, 80_000.0, 1.0, 2e-6])
+    >>> _sizes(np.array([1.0, 1.0, 1.0, 50.0, 1.0]), seen, seen).tolist()
+    [1.0, 1.0, 10000.0, 50.0, 1e-06]
     """
-    orders = 10.0 ** np.floor(np.log10(np.maximum(seen, 1.0)))
+    large = np.maximum(seen, 1.0)
+    small = (told > 0.0) & (seen < 10.0 * SMALL)
+    orders = 10.0 ** np.floor(np.log10(np.where(small, np.maximum(told, seen), large)))
     return np.where(written == UNWRITTEN, orders, written)
