@@ -16,6 +16,7 @@ from daedalus.model.assembly.written_assembly import WrittenAssembly
 from daedalus.model.drawing.sketch import Sketch
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, symbol_key
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import Shape, derivative_name, element_label, element_labels, matrix_of_shape
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
@@ -38,7 +39,7 @@ class Equation:
     origins: tuple[EquationRow, ...] = ()
     role: Role = Role.WRITTEN
 
-    @property
+    @cached_property
     def rows(self) -> tuple[EquationRow, ...]:
         """Where each component comes from, with the label that it has under this name."""
         count = int(self.residual.numel())
@@ -193,7 +194,8 @@ def new_symbol(label: str, shape: Shape) -> ca.SX:
     if rows * columns >= LARGE_ARRAY:
         return ca.SX.sym(label, rows, columns)  # one by one takes longer than all that follows; names come from labels
     scalars = [ca.SX.sym(element_label(label, shape, k)) for k in range(rows * columns)]
-    return ca.reshape(ca.vertcat(*scalars), rows, columns)
+    together = ca.vertcat(*scalars)
+    return together if columns == 1 else ca.reshape(together, rows, columns)
 
 
 def by_equation(

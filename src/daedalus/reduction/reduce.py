@@ -14,6 +14,7 @@ from daedalus.model.system.system import System
 from daedalus.model.written import by_equation
 from daedalus.reduction.findings import Finding, SingularAtStart
 from daedalus.reduction.forms.first_order import to_first_order
+from daedalus.reduction.forms.linearity import smooth_operations
 from daedalus.reduction.forms.torn_model import torn_model
 from daedalus.reduction.index.derivative_inputs import with_derivative_inputs
 from daedalus.reduction.index.differentiate import DifferentiatedInputError, given_input_counts
@@ -177,6 +178,7 @@ def _planned(
 ) -> tuple[ReductionPlan | None, Redundancy | None]:
     """The plan for a model with inputs put in, or which of its constraints repeat each other."""
     written = written_out(model)
+    written._know(None, *smooth_operations(model.freeze()))
     try:
         plan = _plan(written, inputs, index, first_order)
     except SingularModelError:
@@ -251,5 +253,5 @@ def _written(plan: ReductionPlan, original: System, stabilise: str | None, alpha
     if stabilise == "projection":
         n.written.invariants.update(by_equation(levels, kept, n.written.invariants))
     keep_rows(n, levels, kept)
-    n._know(record(plan, n, original, stabilise, alpha))
+    n._know(record(plan, n, original, stabilise, alpha), *smooth_operations(plan.system))
     return n

@@ -14,6 +14,7 @@ from daedalus.model.model import Model
 from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
 from daedalus.reduction.findings import CombinedEquations, Finding, HoldsForValues, SingularAtStart
+from daedalus.reduction.forms.linearity import may_step, operations_of
 from daedalus.reduction.index.differentiate import Differentiation, check_inputs, differentiated_inputs
 from daedalus.reduction.index.offsets import (
     SolvedDerivatives,
@@ -139,7 +140,8 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
     findings += _singular_at_start(work, system, jacobian, unknowns, rows, s)
     counts = differentiated_inputs(work, residual, s)
     check_inputs(counts, rows, work, residual, s)
-    flow = solved_equations(work, residual, s, unknowns, floors, jacobian.matrix)
+    steps = None if singular or operations_of(system) is None else may_step(system)
+    flow = solved_equations(work, residual, s, unknowns, floors, jacobian.matrix, steps)
     levels = Differentiation(work, unknowns, flow).levels(residual, s)
     return ReductionPlan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
 

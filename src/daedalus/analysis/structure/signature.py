@@ -17,6 +17,7 @@ import numpy as np
 
 from daedalus import _core
 from daedalus.deadline import poll
+from daedalus.model.expressions import nonzeros
 from daedalus.model.lazy_values import cached_property
 
 
@@ -99,13 +100,22 @@ def _among(numbers: np.ndarray, others: np.ndarray) -> np.ndarray:
     return found
 
 
-def tight_slopes(slopes: Callable[[int], ca.SX], s: Signature) -> ca.SX:
-    """The system Jacobian, sparse, from the slopes of the equations by the unknowns' derivatives of an order."""
+def tight_slopes(slopes: Callable[[int, list[int], list[int]], ca.SX], s: Signature) -> ca.SX:
+    """The system Jacobian, sparse; slopes: of some equations by some unknowns' derivatives of an order.
+
+    Of equations with one offset c, only slopes by unknowns with the offset d = c + order count: the others, such as
+    those of all forces by all positions, are many and are not asked for.
+    """
     total = ca.SX(s.size, s.size)
-    for order in sorted(set(s.orders[s.tight].tolist())):
-        chosen = s.tight & (s.orders == order)
-        pattern = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
-        total += ca.project(slopes(order), pattern)
+    for order, c in sorted(set(zip(s.orders[s.tight].tolist(), s.c[s.rows[s.tight]].tolist()))):
+        chosen = s.tight & (s.orders == order) & (s.c[s.rows] == c)
+        rows, row_places = np.unique(s.rows[chosen], return_inverse=True)
+        columns, column_places = np.unique(s.columns[chosen], return_inverse=True)
+        pattern = ca.Sparsity.triplet(len(rows), len(columns), row_places.tolist(), column_places.tolist())
+        found = ca.project(slopes(order, rows.tolist(), columns.tolist()), pattern)
+        # Both are column by column, so the entries keep their order.
+        whole = ca.Sparsity.triplet(s.size, s.size, s.rows[chosen].tolist(), s.columns[chosen].tolist())
+        total += ca.SX(whole, nonzeros(found))
     return total
 
 

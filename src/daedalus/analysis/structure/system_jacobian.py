@@ -40,7 +40,7 @@ def system_jacobian(array: DerivativeArray, equations: ca.SX, s: Signature) -> c
     written = array.written
     if written is not None and s is written.signature and equations is array.level(0):
         return written.jacobian
-    return tight_slopes(lambda order: ca.jacobian(equations, array.unknowns(order)), s)
+    return tight_slopes(lambda order, rows, columns: ca.jacobian(equations[rows], array.unknowns(order)[columns]), s)
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,8 +138,10 @@ class SystemStructure:
     def jacobian(self) -> ca.SX:
         """The system Jacobian ∂F_i/∂w_j^(σ_ij) where d_j - c_i = σ_ij, sparse."""
 
-        def slopes(order: int) -> ca.SX:
-            return ca.jacobian(self.system.residual, self.jet[1]) if order else self.slopes("x", "z")
+        def slopes(order: int, rows: list[int], columns: list[int]) -> ca.SX:
+            if order:
+                return ca.jacobian(self.system.residual[rows], self.jet[1][columns])
+            return self.slopes("x", "z")[rows, columns]
 
         return tight_slopes(slopes, self.signature)
 

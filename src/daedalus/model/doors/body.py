@@ -11,7 +11,7 @@ from daedalus.geometry.euler_angles import rotation_from_rpy
 from daedalus.geometry.quaternions import rotation_from_quaternion
 from daedalus.geometry.rotations import Frame, read_frame
 from daedalus.model.doors.energies import EnergyDoor
-from daedalus.model.expressions import column, elements, symbol_key
+from daedalus.model.expressions import column
 from daedalus.model.interrupts import weak_keys
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.mechanics.trees import ATTITUDES
@@ -19,8 +19,8 @@ from daedalus.model.mechanics.written_mechanics import WrittenBody
 from daedalus.model.names import counted
 from daedalus.model.notebook import add_force
 
-# The rotation matrix of each body, with the symbols that it was written in.
-_rotations: WeakKeyDictionary[Body, tuple[tuple[int, ...], ca.SX]] = weak_keys()
+# The rotation matrix of each body, with the symbol that it was written in.
+_rotations: WeakKeyDictionary[Body, tuple[ca.SX, ca.SX]] = weak_keys()
 
 
 class Body:
@@ -80,12 +80,12 @@ class Body:
     def rotation(self) -> ca.SX:
         """The rotation matrix, body to world; 2×2 in the plane."""
         self._check_turns("rotation")
-        attitude = self.model[self.attitude]
         # Joints ask for it ten times; who writes into what is handed out writes into a copy.
-        key = tuple(map(symbol_key, elements(attitude)))
+        symbol = self.model.written.symbols.get(self.attitude)
         kept = _rotations.get(self)
-        if kept is None or kept[0] != key:
-            kept = _rotations[self] = key, self._written_out(attitude)
+        if kept is None or symbol is None or kept[0] is not symbol:
+            attitude = self.model[self.attitude]
+            kept = _rotations[self] = attitude if symbol is None else symbol, self._written_out(attitude)
         return ca.SX(kept[1])
 
     def _written_out(self, attitude: ca.SX) -> ca.SX:

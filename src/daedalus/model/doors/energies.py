@@ -252,7 +252,10 @@ class EnergyDoor(Notebook):
         >>> m.equations["motion of q"]
         ['q_ddot[0] - 2*q[0]*rod = 0', 'q_ddot[1] + 9.81 - 2*q[1]*rod = 0']
         """
-        value = self._constraint_value(name, expression)
+        return self._holonomic(name, self._constraint_value(name, expression))
+
+    def _holonomic(self, name: str, value: ca.SX) -> ca.SX:
+        """The constraint of an expression that is free of NaN, under a name that is free."""
         seen = self._check_positions(value, f"Constraint {name!r}", remedy=f'm.velocity_constraint("{name}", ...)')
         moving = {n for n, _, _ in seen} & set(self.written.mechanics.positions)
         self._check_constrains(

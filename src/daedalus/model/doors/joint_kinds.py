@@ -16,6 +16,7 @@ import numpy as np
 from daedalus.errors import ModelError
 from daedalus.geometry.rotations import unskew
 from daedalus.model.doors.body import Body
+from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.tree_joints import across
 
 
@@ -73,10 +74,15 @@ class Side:
         """Of a planar partner."""
         return ca.SX(0) if isinstance(self.partner, Ground) else self.partner.model[self.partner.attitude]
 
-    @property
+    @cached_property
     def direction(self) -> ca.SX:
         """The axis in the world."""
         return self.rotation @ ca.SX(ca.DM(np.asarray(self.axis)))
+
+    @cached_property
+    def ways(self) -> list[ca.SX]:
+        """Unit vectors at right angles to the axis, in the partner's frame."""
+        return across(self.axis)
 
     @property
     def turns(self) -> bool:
@@ -114,7 +120,7 @@ def revolute(a: Side, b: Side, extras: Extras) -> ca.SX:
     gap = b.place - a.place
     if gap.numel() == 2:
         return gap
-    one, two = across(a.axis)
+    one, two = a.ways
     return ca.vertcat(gap, -(a.rotation @ two).T @ b.direction, (a.rotation @ one).T @ b.direction)
 
 
@@ -125,7 +131,7 @@ def universal(a: Side, b: Side, extras: Extras) -> ca.SX:
 
 def planar(a: Side, b: Side, extras: Extras) -> ca.SX:
     """Sliding in a plane of a and turning about its normal, which is the axis of either side."""
-    one, two = across(a.axis)
+    one, two = a.ways
     height = a.direction.T @ (b.place - a.place)
     return ca.vertcat(height, -(a.rotation @ two).T @ b.direction, (a.rotation @ one).T @ b.direction)
 
@@ -133,7 +139,7 @@ def planar(a: Side, b: Side, extras: Extras) -> ca.SX:
 def prismatic(a: Side, b: Side, extras: Extras) -> ca.SX:
     """Sliding along the axis of a without turning; a point mass slides only."""
     gap = b.place - a.place
-    rows = [(a.rotation @ direction).T @ gap for direction in across(a.axis)]
+    rows = [(a.rotation @ direction).T @ gap for direction in a.ways]
     return ca.vertcat(*rows, _locked(a, b, extras)) if b.turns else ca.vertcat(*rows)
 
 

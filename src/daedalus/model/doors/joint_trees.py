@@ -158,7 +158,7 @@ class TreeDoor(BodyDoor):
             self._declare(make_variable(joint.coordinate, "state", shape, unit=unit, **values))
             self.written.derivative_symbol(joint.coordinate, 2)
             self.written.mechanics.coordinates.append(joint.coordinate)
-        self.written.mechanics.tree[name] = joint
+        self.written.mechanics.add_to_tree(joint)
         self.written.sketch.joints[name] = mark
         return reaction
 

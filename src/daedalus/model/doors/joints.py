@@ -152,7 +152,11 @@ class JointDoor(TreeDoor):
             # What the velocities keep: the height above the plane.
             self._keep(f"{name} height", height(one, two, extras))
         else:
-            reaction = self.constraint(name, expression)
+            # Places, axes and lengths were checked where they were read; a rotation can still be no number.
+            if not np.all(np.isfinite(extras.rotation)):
+                self._constraint_value(name, expression)
+            self._check_free(name, "constraint")
+            reaction = self._holonomic(name, column(expression))
             side = upright(kind, one, two, extras)
             if side is not None:
                 self.written.mechanics.sides[name] = ca.densify(side)
@@ -201,6 +205,8 @@ class JointDoor(TreeDoor):
                 because=words.because,
                 remedy=words.remedy.format(name),
             )
+        if partner.model is self and self.written.mechanics.bodies.get(partner.name) is partner._written:
+            return partner
         place = f"{partner.name}.position"
         if partner.name not in self.written.mechanics.bodies or not ca.is_equal(
             self.written.symbols[place], partner.position, 0

@@ -53,20 +53,7 @@ class Tree(NamedTuple):
 
 def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     """Whether joints of trees lead from one body to another already; "" is the ground."""
-    if a != b and not any(b in joint.bodies for joint in written.tree.values()):
-        return False
-    neighbours: dict[str, list[str]] = {}
-    for joint in written.tree.values():
-        one, two = joint.bodies
-        neighbours.setdefault(one, []).append(two)
-        neighbours.setdefault(two, []).append(one)
-    reached, queue = {a}, [a]
-    while queue:
-        for body in neighbours.get(queue.pop(), ()):
-            if body not in reached:
-                reached.add(body)
-                queue.append(body)
-    return b in reached
+    return written.stands_for(a) == written.stands_for(b)
 
 
 def in_order(written: WrittenMechanics, every: bool = False) -> tuple[list[str], list[TreeEntry]]:

@@ -71,6 +71,7 @@ class WrittenMechanics:
     gravity: ca.SX | None = None
     sides: dict[str, ca.SX] = field(default_factory=dict)  # by joint: negative half a turn away
     tree: dict[str, TreeJoint] = field(default_factory=dict)  # joints whose own coordinates are states
+    joined: dict[str, str] = field(default_factory=dict)  # by body: one towards that which stands for its whole tree
     frames: dict[str, WrittenFrame] = field(default_factory=dict)
     shapes: dict[str, ContactShape] = field(default_factory=dict)  # that touch
     touching: dict[str, BodyContact] = field(default_factory=dict)  # contacts between bodies
@@ -93,6 +94,19 @@ class WrittenMechanics:
     def _has_energies(self) -> bool:
         """Whether an energy or a dissipation is written: most parts have none, and there are many of them."""
         return not all(energy.is_zero() for energy in (self.kinetic, self.potential, self.dissipation))
+
+    def add_to_tree(self, joint: TreeJoint) -> None:
+        """Note a joint whose own coordinates are states."""
+        self.tree[joint.name] = joint
+        one, two = map(self.stands_for, joint.bodies)
+        self.joined[two] = one
+
+    def stands_for(self, body: str) -> str:
+        """The body that stands for all that joints of trees lead to from a body; "" is the ground."""
+        while (next_one := self.joined.get(body, body)) != body:
+            # The way is halved each time it is walked.
+            self.joined[body] = body = self.joined.get(next_one, next_one)
+        return body
 
     def copy(self) -> WrittenMechanics:
         """A collection of its own with the same entries."""
@@ -167,7 +181,7 @@ class WrittenMechanics:
             self.sides[prefix + name] = next(expressions)
         for joint in outline.get("tree", ()):
             read = TreeJoint.of(joint, next(expressions), next(expressions), prefix)
-            self.tree[read.name] = read
+            self.add_to_tree(read)
         for name, body, rotation in outline.get("frames", ()):
             turn = tuple(map(tuple, rotation))
             self.frames[prefix + name] = WrittenFrame(prefix + name, body and prefix + body, next(expressions), turn)

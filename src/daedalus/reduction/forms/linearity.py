@@ -32,7 +32,10 @@ def has_steps(expressions: ca.SX) -> bool:
 
 
 class Operations(NamedTuple):
-    """Which operations stand in the equations of a system, and whether one of their constants is not a number."""
+    """Which operations stand in the equations of a system, and whether one of their constants is not a number.
+
+    A reduced system keeps those of the equations that it was derived from, if these are smooth: so are derivatives.
+    """
 
     kinds: frozenset[int]
     has_nan: bool
@@ -41,6 +44,9 @@ class Operations(NamedTuple):
 @remembered
 def operations_of(system: System) -> Operations | None:
     """The operations of many equations, read once; None for few equations and for those that call other code."""
+    told = system.part(Operations)
+    if told is not None:
+        return told
     function = system.function
     if function.n_instructions() < LONG or calls_foreign_code(function):
         return None
@@ -50,6 +56,13 @@ def operations_of(system: System) -> Operations | None:
         return None
     constants = np.frombuffer(rows.constants, float) if len(rows.constants) else np.zeros(0)
     return Operations(frozenset(np.unique(rows.columns()[0]).tolist()), bool(np.isnan(constants).any()))
+
+
+def smooth_operations(system: System) -> tuple[Operations, ...]:
+    """The operations of many equations that are smooth, for systems that are derived from them; else nothing."""
+    found = operations_of(system)
+    smooth = found is not None and not found.has_nan and found.kinds.isdisjoint(_STEPS | BENDS.keys())
+    return (found,) if found is not None and smooth else ()
 
 
 def may_step(system: System) -> bool:

@@ -91,11 +91,12 @@ def solved_equations(
     unknowns: list[Unknown],
     floors: np.ndarray,
     slopes: ca.SX | None = None,
+    steps: bool | None = None,
 ) -> SolvedDerivatives:
     """The equations to be differentiated that say x_j^(σ) = φ; no φ contains the left side of another one.
 
     slopes: the system Jacobian ∂f_i/∂x_j^(σ_ij), σ_ij = d_j - c_i, where it is known: one derivative for each equation
-        costs more.
+        costs more. steps: whether a step may stand in the equations, where that is known.
     """
     place = {u: j for j, u in enumerate(unknowns)}
     flow = SolvedDerivatives({}, {}, {})
@@ -105,7 +106,8 @@ def solved_equations(
     candidates: dict[int, list[tuple[int, int]]] = {}
     for i, j, order in zip(s.rows[tight].tolist(), s.columns[tight].tolist(), s.orders[tight].tolist()):
         candidates.setdefault(i, []).append((j, order))
-    rows, steps = elements(residual), has_steps(residual)
+    rows = elements(residual)
+    steps = has_steps(residual) if steps is None else steps
     for i in sorted(candidates):
         found = _orders_in(book, rows[i], place)
         for j, order in candidates[i]:
@@ -141,6 +143,8 @@ def solved_for(
     steps: whether a step may stand in the equation. slope: its derivative by that, where it is known.
     """
     symbol = book.written.derivative_scalar(*unknown, order)
+    if not steps and slope is not None and slope.is_one() and _is_left_side(row, symbol):
+        return row.dep(1)
     slope = ca.jacobian(row, symbol) if slope is None else slope
     inside = {book.written.known[symbol_key(s)][0] for s in ca.symvar(slope)}
     if any(n == "t" or book.written.variables[n].kind != "parameter" for n in inside) or not is_linear(
@@ -148,6 +152,11 @@ def solved_for(
     ):
         return None
     return ca.densify(-ca.substitute(row, symbol, 0) / slope)
+
+
+def _is_left_side(row: ca.SX, symbol: ca.SX) -> bool:
+    """Whether an equation was written as symbol - φ."""
+    return bool(row.is_op(ca.OP_SUB) and row.dep(0).is_symbolic() and symbol_key(row.dep(0)) == symbol_key(symbol))
 
 
 def _singular(book: Model, s: Signature, unknowns: list[Unknown], rows: Sequence[EquationRow]) -> SingularModelError:

@@ -48,7 +48,7 @@ class SystemJacobian:
 
     def __init__(self, book: Model, residual: ca.SX, s: Signature, unknowns: list[Unknown]) -> None:
         jet = jet_of(book, unknowns, int(s.orders.max(initial=0)))
-        total = tight_slopes(lambda order: ca.jacobian(residual, jet[order]), s)
+        total = tight_slopes(lambda order, rows, columns: ca.jacobian(residual[rows], jet[order][columns]), s)
         self.symbols = ca.symvar(total)
         self.blocks = blocks_in_order(s, tight=True)
         self.matrix = total
