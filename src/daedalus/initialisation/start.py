@@ -37,6 +37,13 @@ class Origin(Mapping[str, "str | np.ndarray"]):
         flat = [self._words[letter][k] for letter, k in zip(place.letters, place.positions)]
         return flat[0] if place.shape == () else np.array(flat).reshape(place.shape, order="F")
 
+    def __contains__(self, name: object) -> bool:
+        # An output, an input or a parameter has none, whatever it is in another form of the model.
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except InputError:
+            return False
+
     def of_entries(self, letter: str) -> tuple[str, ...]:
         """The word for each entry of x, z or x'; nothing for other vectors."""
         return self._words.get(letter, ())

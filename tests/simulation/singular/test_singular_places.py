@@ -23,8 +23,12 @@ def test_times_of_dead_centres_are_found_between_steps(method, rtol):
     if not tr.success:  # tight implicit runs may stop there by themselves
         assert tr.status == "stuck"
         return
+    (told,) = records_of(tr, DeadCentresPassed)
+    assert float(tr.at(told.times[0])["q"][0]) == pytest.approx(np.pi / 2, abs=1e-5)
+    if len(tr.pieces) > 1:  # led over it
+        return
     (place,) = singular_places(tr, rtol)
-    assert float(tr.at(place.time)["q"][0]) == pytest.approx(np.pi / 2, abs=1e-5)
+    assert told.times == (pytest.approx(place.time),)
     assert not place.has_kink
     if method in ("auto", "tsit5"):  # whose steps do not shrink there
         assert np.min(np.abs(tr.time - place.time)) > 1e-3

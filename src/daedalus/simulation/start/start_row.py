@@ -180,7 +180,7 @@ def _given_unknowns(system: System, start: Start) -> np.ndarray:
     """x' and z as far as they are given, not a number elsewhere."""
     labels = (*system.labels["xdot"], *system.labels["z"])
     if isinstance(start, ConsistentStart):
-        given = (label in start and start.origin[label] == "given" for label in labels)
+        given = (label in start.origin and start.origin[label] == "given" for label in labels)
         return np.array([float(start[label]) if own else np.nan for label, own in zip(labels, given)])
     found = given_start(system, start_mapping(system, start))
     parts = (found.get(letter, np.full(system.sizes[letter], np.nan)) for letter in ("xdot", "z"))
