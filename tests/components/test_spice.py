@@ -113,7 +113,7 @@ def test_includes_stay_inside_their_folder(tmp_path):
         (".tran 1 1m", "Line 3 of the netlist has impossible times.\n  .tran 1 1m"),
         (".subckt s a b\nR3 a b 1", "Line 3 of the netlist begins a .subckt that does not end.\n  .subckt s a b"),
         (".subckt s a b\n.subckt t a b\n.ends", "Line 3 of the netlist begins a .subckt that does not end."),
-        ("I1 0 a PWL(0 0 1m 1 1m 2)", "Line 3 of the netlist has a PWL whose times do not increase."),
+        ("I1 0 a PWL(0 0 1m 1 0.9m 2)", "Line 3 of the netlist has a PWL whose times go back."),
         ("I1 0 a PWL(0 0 1m)", "Line 3 of the netlist has 3 numbers in PWL."),
         ("I1 0 a SIN(0 1 1k 0 0 0 0)", "Line 3 of the netlist has 7 numbers in SIN."),
         ("I1 0 a 1 2", "Line 3 of the netlist says '2' of 'i1'."),
@@ -126,7 +126,7 @@ def test_includes_stay_inside_their_folder(tmp_path):
             ".param a={1/0}",
             "Line 3 of the netlist has a formula that cannot be read: 1/0.\n  .param a={1/0}\n  Because it",
         ),
-        (".param a={9**9**9}", "Line 3 of the netlist has a formula that cannot be read: 9**9**9."),
+        (".param a={9**9**9**9}", "Line 3 of the netlist has a formula that cannot be read: 9**9**9**9."),
         (".param a={open('x')}", "Line 3 of the netlist has a formula that cannot be read: open('x')."),
     ],
 )
@@ -139,7 +139,7 @@ def test_what_is_not_understood_is_refused_with_its_line(card, text):
 def test_numbers_that_sources_leave_out_are_those_of_tran():
     """SPICE's defaults: one turn of SIN until the end, constants and a delay of one step of EXP."""
     text = "t\nV1 a 0 SIN(0 1)\nR1 a 0 1\nV2 b 0 EXP(0 1)\nR2 b 0 1\n.tran 1u 4m\n.end\n"
-    tr = dd.simulate(dd.components.from_spice(text), 4e-3, save_at=[0.0, 0.5e-6, 1e-3, 3e-3])
+    tr = dd.simulate(dd.components.from_spice(text), 4e-3, save_at=[0.0, 1.5e-6, 1e-3, 3e-3])
     assert tr["v_a"][2:] == pytest.approx([1.0, -1.0])
     assert tr["v_b"][1] == pytest.approx(1 - np.exp(-0.5))
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import casadi as ca
 
 from daedalus.components.semiconductors.card_component import CardComponent
-from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.semiconductors.diode import LEAK, THERMAL_VOLTAGE
 from daedalus.components.semiconductors.junction import (
     Depletion,
@@ -21,6 +20,7 @@ from daedalus.components.semiconductors.junction import (
     layer_current,
 )
 from daedalus.components.semiconductors.temperature import junction_at, saturation_growth, thermal_voltage, warming
+from daedalus.components.spice.netlist_text import SpiceWarning
 from daedalus.model.assembly.component import Keyword
 
 _POSITIVE_V, _POSITIVE_A = Keyword("V", None, "positive"), Keyword("A", None, "positive", nominal=1e-3)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedalus.components.spice.netlist_formulas import Scope, number
-from daedalus.components.spice.netlist_text import Card, cards_of
+from daedalus.components.spice.netlist_text import Card, SpiceWarning, cards_of
 from daedalus.errors import ModelError
 
 DIODE = {
@@ -98,10 +98,6 @@ EFFECTS |= {"pnp": EFFECTS["npn"], "pmos": EFFECTS["nmos"], "pjf": EFFECTS["njf"
 DECORATION = frozenset(
     {"mfg", "type", "vpk", "ipk", "iave", "irms", "diss", "vceo", "icrating", "vds", "ron", "qg", "level", "version"}
 )
-
-
-class SpiceWarning(UserWarning):
-    """A part of a netlist or of a model card that is read but not modelled."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any
 import casadi as ca
 
 from daedalus.components import electrical
-from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values
 from daedalus.components.semiconductors.junction import inner_state
 from daedalus.components.spice.charge_jump import STEP, Held, add_charges, without_charges
 from daedalus.components.spice.controlled_law import controlled_law
@@ -270,7 +269,7 @@ class Circuit:
     def expression(self, text: str, card: Card) -> Any:
         """A formula of voltages, currents and time."""
         self.card = card
-        return formula(text.strip().strip("{}'\" "), card, self.moving_scope)
+        return formula(text.strip().strip("'\" "), card, self.moving_scope)
 
     def later(self, card: Card, name: str, kind: type, word: str, make: Callable[[], Any]) -> None:
         """A source whose law is known once all elements are there."""
@@ -345,8 +344,7 @@ class Circuit:
         value = self.option(card, "ic") if value is None else value
         run = self.netlist.transient
         if value is not None and run.is_asked and not run.starts_given:
-            told = f"{card.where}: ic= is not used, as in SPICE: .tran without uic starts at the operating point."
-            warnings.warn(told, SpiceWarning, stacklevel=2)
+            card.tell("ic= is not used, as in SPICE: .tran without uic starts at the operating point.")
         elif value is not None:
             self.m.written.variables[state] = replace(self.m.written.variables[state], start=(value,))
 

@@ -8,13 +8,11 @@ PULSE, PWL, EXP, SFFM. Names are in lower case; `v_node` is the voltage of a nod
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daedalus.components.semiconductors.device_cards import SpiceWarning
 from daedalus.components.spice.circuit import model_of
 from daedalus.components.spice.netlist import Netlist
 from daedalus.components.spice.netlist_text import Card, is_pair, read_cards
@@ -59,8 +57,7 @@ def from_spice(
     m, netlist = read_netlist(text, include if include is not None else folder, strict)
     for card in netlist.analyses:
         if card.words[0] not in (".op", ".ac", ".dc"):
-            told = f"{card.where}: {card.words[0]} is not computed: dd.components.run_spice computes it."
-            warnings.warn(told, SpiceWarning, stacklevel=2)
+            card.tell(f"{card.words[0]} is not computed: dd.components.run_spice computes it.")
     return m
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedalus.components.semiconductors.device_cards import ModelCard, SpiceWarning, card_values
+from daedalus.components.semiconductors.device_cards import ModelCard, card_values
 from daedalus.components.semiconductors.temperature import ROOM
 from daedalus.components.spice.netlist_formulas import Scope, Unreadable, UserFunction, number, parsed
 from daedalus.components.spice.netlist_text import Card
@@ -175,8 +174,7 @@ class Netlist:
         kind, name = card.words[:2]
         if self.strict:
             raise card.refuse(f"has a second {kind} {name!r}", f"line {first.line} has the first.", "another name")
-        told = f"{card.where}: a second {kind} {name!r} is left out; that of line {first.line} counts."
-        warnings.warn(told, SpiceWarning, stacklevel=2)
+        card.tell(f"a second {kind} {name!r} is left out; that of line {first.line} counts.")
 
     def _setting(self, card: Card) -> None:
         word = card.words[0]
@@ -204,8 +202,7 @@ class Netlist:
         elif word in ANALYSES:
             self.analyses.append(card)
         elif word in NOT_COMPUTED:
-            told = f"{card.where}: {word} is not computed; {NOT_COMPUTED[word]} is near to it."
-            warnings.warn(told, SpiceWarning, stacklevel=2)
+            card.tell(f"{word} is not computed; {NOT_COMPUTED[word]} is near to it.")
         elif word not in _IGNORED:
             raise card.refuse("has a card that is not read", f"{word} is not valid.", "without it")
 
@@ -250,8 +247,7 @@ class Netlist:
         if self.transient.is_asked and self.strict:
             raise card.refuse("has a second .tran", "one run is made of a netlist.", "one .tran")
         if self.transient.is_asked:
-            told = f"{card.where}: a second .tran; the run is that of this card, and the one before is left out."
-            warnings.warn(told, SpiceWarning, stacklevel=2)
+            card.tell("a second .tran; the run is that of this card, and the one before is left out.")
         self.transient = Transient(step, stop, values[2] if len(values) > 2 else 0.0, "uic" in card.words, True)
 
 

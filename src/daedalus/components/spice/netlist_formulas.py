@@ -3,7 +3,9 @@
     sum     {2*r1 + 3k}         conditions  {v(a) > 1 ? 2 : 3}        probes  v(out), v(a,b), i(vin), time
 
 The same formula gives a number where all it names are numbers, and an expression where it names a voltage or current.
-Nothing that is read can run code.
+Powers are those of ngspice: `**` and `^` take the size of their base, (-2)**3 is 8, and bind from the left, 2**3**2 is
+64. In formulas of parameters pow(x, y) keeps the sign and pwr(x, y) does not; in those of voltages and currents it is
+the other way round. Nothing that is read can run code.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from daedalus.components.spice.netlist_text import Card, plain_number
 DEEPEST, LONGEST = 60, 20000  # brackets inside each other, characters
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?[a-z]*)|(?P<name>[a-z_$#@.](?:[\w$#@.]|!(?!=))*)"
-    r"|(?P<sign>\*\*|&&|\|\||==|!=|<=|>=|[-+*/^()<>?:,!~&|]))"
+    r"|(?P<sign>\*\*|&&|\|\||==|!=|<>|<=|>=|[-+*/^%\\()<>?:,!~&|]))"
 )
-_LEVELS = (("||", "|"), ("&&", "&"), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
+_LEVELS = (("||", "|"), ("&&", "&"), ("==", "!=", "<>", "<", "<=", ">", ">="), ("+", "-"),
+           ("*", "/", "%", "\\"))  # fmt: skip
 
 
 def _step(x: Any) -> Any:
@@ -51,6 +54,14 @@ def _smallest(*values: Any) -> Any:
 
 def _limited(x: Any, a: Any, b: Any) -> Any:
     return _smallest(_largest(x, _smallest(a, b)), _largest(a, b))
+
+
+def _whole(x: Any) -> Any:
+    return ca.sign(x) * ca.floor(ca.fabs(x))
+
+
+def _nearest(x: Any) -> Any:
+    return ca.floor(x + 0.5) if isinstance(x, ca.SX) else float(round(x))
 
 
 def _table(x: Any, *points: float) -> Any:
@@ -81,6 +92,12 @@ def _power(x: Any, y: Any) -> Any:
     return ca.power(x, y) if isinstance(x, ca.SX) or isinstance(y, ca.SX) else float(x) ** float(y)
 
 
+def _power_of_size(x: Any, y: Any) -> Any:
+    if isinstance(y, (int, float)) and float(y) % 2 == 0:
+        return _power(x, y)
+    return _power(ca.fabs(x), y)
+
+
 def _signed_power(x: Any, y: Any) -> Any:
     return ca.sign(x) * _power(ca.fabs(x), y)
 
@@ -90,15 +107,24 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
        ("sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
         "acosh", "atanh", "floor", "ceil")},
     "ln": (ca.log, 1, 1), "abs": (ca.fabs, 1, 1), "sgn": (ca.sign, 1, 1),
-    "int": (lambda x: ca.sign(x) * ca.floor(ca.fabs(x)), 1, 1),
-    "nint": (lambda x: ca.floor(x + 0.5), 1, 1), "min": (_smallest, 1, 64), "max": (_largest, 1, 64),
-    "pow": (_power, 2, 2), "pwr": (_signed_power, 2, 2), "u": (_step, 1, 1), "stp": (_step, 1, 1),
+    "int": (_whole, 1, 1),
+    "nint": (_nearest, 1, 1), "min": (_smallest, 1, 64), "max": (_largest, 1, 64), "pow": (_power, 2, 2),
+    "pwr": (_power_of_size, 2, 2), "sqr": (lambda x: x * x, 1, 1), "u": (_step, 1, 1), "stp": (_step, 1, 1),
     "u2": (lambda x: _limited(x, 0, 1), 1, 1), "eq0": (lambda x: _choose(x == 0, 1.0, 0.0), 1, 1),
-    "arctan": (ca.atan, 1, 1),
+    "ne0": (lambda x: _choose(x != 0, 1.0, 0.0), 1, 1), "gt0": (lambda x: _choose(x > 0, 1.0, 0.0), 1, 1),
+    "lt0": (lambda x: _choose(x < 0, 1.0, 0.0), 1, 1), "ge0": (lambda x: _choose(x >= 0, 1.0, 0.0), 1, 1),
+    "le0": (lambda x: _choose(x <= 0, 1.0, 0.0), 1, 1), "arctan": (ca.atan, 1, 1),
     "uramp": (lambda x: ca.fmax(x, 0), 1, 1), "limit": (_limited, 3, 3), "if": (_choose, 3, 3),
     "ternary_fcn": (_choose, 3, 3), "atan2": (ca.atan2, 2, 2), "hypot": (lambda x, y: ca.sqrt(x * x + y * y), 2, 2),
     "table": (_table, 5, 4096), "pwl": (_lines, 5, 4096), "square": (lambda x: x * x, 1, 1),
 }  # fmt: skip
+
+
+# Draws of Monte Carlo analyses: of one run they are their nominal value, told where they stand. By it and its spread.
+_DRAWS = {"agauss": 3, "gauss": 3, "aunif": 2, "unif": 2, "mc": 2}
+FUNCTIONS |= {name: (lambda x, *_: x, 1, most) for name, most in _DRAWS.items()}
+# Of voltages and currents ngspice has the two the other way round.
+OF_VOLTAGES: dict[str, Callable[..., Any]] = {"pow": _power_of_size, "pwr": _signed_power}
 
 
 class Unreadable(Exception):
@@ -139,7 +165,8 @@ def parsed(text: str) -> tuple[Any, ...]:
     """The tree of a formula; Unreadable where it is none."""
     if len(text) > LONGEST:
         raise Unreadable("too long")
-    return _Reader(text.lower()).whole()
+    # Braces inside a formula are brackets: {gain}*v(in).
+    return _Reader(text.lower().replace("{", "(").replace("}", ")")).whole()
 
 
 def value(tree: tuple[Any, ...], scope: Scope, depth: int = 0) -> Any:
@@ -174,7 +201,7 @@ def _called(name: str, arguments: list[Any], scope: Scope, depth: int) -> Any:
     function, least, most = FUNCTIONS[name]
     if not least <= len(arguments) <= most:
         raise Unreadable(name)
-    return function(*arguments)
+    return (OF_VOLTAGES.get(name, function) if scope.probe is not None else function)(*arguments)
 
 
 def _operated(sign: str, operands: list[Any]) -> Any:
@@ -185,14 +212,15 @@ def _operated(sign: str, operands: list[Any]) -> Any:
     if sign in ("neg", "not"):
         return -a if sign == "neg" else (ca.logic_not(a) if symbolic else float(not a))
     if sign == "^":
-        return _power(a, b)
-    if sign == "/" and not symbolic and b == 0:
+        return _power_of_size(a, b)
+    if sign in ("/", "%", "\\") and not symbolic and b == 0:
         raise ZeroDivisionError
     if sign in ("&&", "||") and symbolic:
         return ca.logic_and(a, b) if sign == "&&" else ca.logic_or(a, b)
     found = {
         "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b, "<": lambda: a < b,
         "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b, "==": lambda: a == b, "!=": lambda: a != b,
+        "<>": lambda: a != b, "%": lambda: ca.fmod(a, b), "\\": lambda: _whole(a / b),
         "&&": lambda: bool(a) and bool(b), "||": lambda: bool(a) or bool(b),
     }[sign]()  # fmt: skip
     return float(found) if isinstance(found, bool) else found
@@ -255,9 +283,15 @@ class _Reader:
         if self._sign("!", "~"):
             return ("not", self._signed())
         tree = self._atom()
-        if self._sign("**", "^"):
-            return ("^", tree, self._signed())
+        while self._sign("**", "^"):
+            tree = ("^", tree, self._exponent())
         return tree
+
+    def _exponent(self) -> tuple[Any, ...]:
+        """What stands behind ** with its signs, without further powers: these bind from the left."""
+        if self._sign("-"):
+            return ("neg", self._exponent())
+        return self._exponent() if self._sign("+") else self._atom()
 
     def _atom(self) -> tuple[Any, ...]:
         if self._sign("("):
@@ -309,7 +343,9 @@ class _Reader:
 def formula(text: str, card: Card, scope: Scope) -> Any:
     """What a formula is; a ModelError with its card where it cannot be read."""
     try:
-        found = value(parsed(text), scope)
+        tree = parsed(text)
+        found = value(tree, scope)
+        _tell_meaning(tree, card)
         if isinstance(found, ca.SX):
             return found
         number = float(found)
@@ -323,6 +359,32 @@ def formula(text: str, card: Card, scope: Scope) -> Any:
             f"formulas are of numbers, names of .param, + - * / ** ?: and functions; {str(error)!r} is none of these."
         )
     raise card.refuse(f"has a formula that cannot be read: {text}", because, "numbers, + - * / **, .param")
+
+
+def _tell_meaning(tree: tuple[Any, ...], card: Card) -> None:
+    """Warn where a formula of ngspice is not what its reader may expect."""
+    for kind, *parts in _branches(tree):
+        if kind == "call" and parts[0] in _DRAWS:
+            card.tell(f"{parts[0]}() is its nominal value, nothing is drawn; dd.sweep runs a model with many values.")
+        if kind == "^" and parts[1][0] == "number" and parts[1][1] % 2 == 1 and _may_be_negative(parts[0]):
+            power = f"{parts[1][1]:g}"
+            card.tell(f"x**{power} is |x|**{power}, as in ngspice; pwr(x,{power}) of voltages has the sign of x.")
+
+
+def _branches(tree: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """A tree and all trees in it."""
+    found, waiting = list[tuple[Any, ...]](), [tree]
+    while waiting:
+        own = waiting.pop()
+        found.append(own)
+        inner = own[2] if own[0] == "call" else () if own[0] in ("number", "name", "probe") else own[1:]
+        waiting += inner
+    return found
+
+
+def _may_be_negative(tree: tuple[Any, ...]) -> bool:
+    """Whether a base is a voltage, a current or a difference: names of parameters are sizes."""
+    return any(kind in ("probe", "neg", "-") for kind, *_ in _branches(tree))
 
 
 def quantity(word: str, card: Card, scope: Scope) -> Any:

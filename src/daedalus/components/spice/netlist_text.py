@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,10 @@ MOST_FILES, MOST_CARDS, MOST_CHARACTERS = 200, 50_000, 16_000_000
 _STARTS = re.compile(r"\bic\s*=\s*[^\s=,(){}']+(?:\s*,\s*[^\s=,(){}']+)+")
 # Characters of each part of an error that come from the netlist.
 LONGEST = 200
+
+
+class SpiceWarning(UserWarning):
+    """A part of a netlist or of a model card that is read but not modelled."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Card:
         """The error for this card."""
         what, text, because = (_cut(part) for part in (f"{self.where} {what}.", self.text.strip(), because))
         return ModelError(what, text, because=because, remedy=remedy)
+
+    def tell(self, what: str) -> None:
+        """Warn of something that this card says."""
+        warnings.warn(f"{self.where}: {what}", SpiceWarning, stacklevel=3)
 
     def needs(self, count: int, example: str) -> None:
         """Refuse the card where it has fewer words."""
