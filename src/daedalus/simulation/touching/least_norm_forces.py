@@ -1,20 +1,23 @@
 """Forces of contacts that share a load in many ways: those of least norm.
 
-Four corners carry a box, and its motion says nothing about the share of each. Of all impulses that give the same motion
-and obey the same laws (holding points within their cones, sliding ones on them), those of least norm are unique: the
-set is convex. They are found by projecting onto the impulses of that motion and onto the cones in turn (R. Dykstra,
-J. Amer. Statist. Assoc. 78, 1983).
+Four corners carry a box, and its motion says nothing about the share of each. Of all impulses p that give the same
+motion, A p = c with orthonormal rows A, and obey the same laws (holding points within their cones K, sliding ones on
+them), those of least norm are unique: the set is convex. They are p = Π(Aᵀ y), with the projection Π onto the cones and
+the y for which c·y - |Π(Aᵀ y)|² / 2 is largest, where A p = c: Newton's method with a line search finds it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
 from daedalus.simulation.touching.body_rows import cross
 
-# Projections at most; what has not converged then stays as it was found.
-PROJECTIONS = 500
+# Newton steps, and halvings of each, at most; what has not converged then stays as it was found. A step ends where the
+# slope along it has fallen to this share.
+NEWTON, HALVINGS, FLAT = 60, 40, 0.1
 
 
 def least_norm(
@@ -45,28 +48,47 @@ def least_norm(
     if rank in (0, effect.shape[1]):
         return None
     given = np.concatenate([way.T @ impulse / np.sum(way * way, axis=0) for way, impulse in zip(ways, impulses)])
-    seen = right[:rank]
-    fixed = seen.T @ (seen @ given)
-
     starts = ends - [way.shape[1] for way in ways]
     holding = np.array([k for k, way in enumerate(ways) if way.shape[1] == 3], dtype=int)
     places = starts[holding, None] + np.arange(3)
     alone = np.array([starts[k] for k, way in enumerate(ways) if way.shape[1] == 1], dtype=int)
 
-    def cones(p: np.ndarray) -> np.ndarray:
-        out = p.copy()
-        out[alone] = np.maximum(p[alone], 0.0)
-        out[places] = _onto_cones(p[places], points[holding, 11])
-        return out
+    def onto(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The projection onto the cones, and its derivative."""
+        p, slope = np.zeros(len(z)), np.zeros((len(z), len(z)))
+        p[alone] = np.maximum(z[alone], 0.0)
+        slope[alone, alone] = z[alone] > 0
+        p[places], slope[places[:, :, None], places[:, None, :]] = _onto_cones(z[places], points[holding, 11])
+        return p, slope
 
-    tolerance = KNOWN * float(np.linalg.norm(given))
-    p, offset = fixed.copy(), np.zeros(len(fixed))
-    for _ in range(PROJECTIONS):
-        inside = cones(p + offset)
-        offset += p - inside
-        p = fixed + inside - seen.T @ (seen @ inside)
-        if np.linalg.norm(p - inside) <= tolerance:
-            return np.array([way @ p[int(e) - way.shape[1] : int(e)] for way, e in zip(ways, ends)])
+    found = _nearest_to_zero(right[:rank], right[:rank] @ given, onto, KNOWN * float(np.linalg.norm(given)))
+    if found is None:
+        return None
+    return np.array([way @ found[int(e) - way.shape[1] : int(e)] for way, e in zip(ways, ends)])
+
+
+def _nearest_to_zero(
+    rows: np.ndarray, wanted: np.ndarray, onto: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], close: float
+) -> np.ndarray | None:
+    """The p of least norm in a cone with `rows` p = `wanted`, to within `close`; None where none was found."""
+    y = wanted
+    p, slope = onto(rows.T @ y)
+    for _ in range(NEWTON):
+        off = wanted - rows @ p
+        if float(np.linalg.norm(off)) <= close:
+            return p
+        step = np.linalg.solve(rows @ slope @ rows.T + KNOWN * np.eye(len(y)), off)
+        rise, share, low, high = float(off @ step), 1.0, 0.0, np.inf
+        for _ in range(HALVINGS):
+            p, slope = onto(rows.T @ (y + share * step))
+            left = float((wanted - rows @ p) @ step)
+            if abs(left) <= FLAT * rise:
+                break
+            low, high = (share, high) if left > 0 else (low, share)
+            if np.isinf(high):
+                break
+            share = 0.5 * (low + high)
+        y = y + share * step
     return None
 
 
@@ -87,11 +109,16 @@ def _ways(impulses: np.ndarray, points: np.ndarray) -> list[np.ndarray]:
     return ways
 
 
-def _onto_cones(p: np.ndarray, friction: np.ndarray) -> np.ndarray:
-    """The nearest impulses (n, 3) in Coulomb's cones; the normal part comes first."""
-    normal, across = p[:, 0], np.hypot(p[:, 1], p[:, 2])
-    pressed = (normal + friction * across) / (1 + friction**2)
-    shrunk = friction * pressed / np.where(across > 0, across, 1.0)
-    outside = np.column_stack([pressed, shrunk * p[:, 1], shrunk * p[:, 2]])
+def _onto_cones(z: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest impulses (n, 3) in Coulomb's cones, the normal part first, and the derivative of each (n, 3, 3)."""
+    normal, across = z[:, 0], np.hypot(z[:, 1], z[:, 2])
+    share = 1.0 / (1.0 + friction**2)
+    pressed = share * (normal + friction * across)
+    way = z[:, 1:] / np.where(across > 0, across, 1.0)[:, None]
+    slide = np.column_stack([np.ones(len(z)), friction[:, None] * way])  # along the cone
+    outside, turn = pressed[:, None] * slide, friction * pressed / np.where(across > 0, across, 1.0)
+    bend = share[:, None, None] * slide[:, :, None] * slide[:, None, :]
+    bend[:, 1:, 1:] += turn[:, None, None] * (np.eye(2) - way[:, :, None] * way[:, None, :])
     inside, lost = across <= friction * normal, friction * across <= -normal
-    return np.where(inside[:, None], p, np.where(lost[:, None], 0.0, outside))
+    p = np.where(inside[:, None], z, np.where(lost[:, None], 0.0, outside))
+    return p, np.where(inside[:, None, None], np.eye(3), np.where(lost[:, None, None], 0.0, bend))
