@@ -50,6 +50,20 @@ def test_no_result_is_on_another_branch_without_a_word(index, method, rtol):
     assert result.message == f"{'; '.join([head, *result.stop.facts])}."
 
 
+@pytest.mark.wide
+def test_slopes_of_a_run_that_is_led_over_a_dead_centre():
+    """The piece beside it is explicit and has no slopes among its rows: the result ended in a ValueError of NumPy."""
+    asked = {"method": "radau9", "rtol": 1e-9, "atol": 1e-11, "repair": True, "dense_output": True}
+    result = dd.solve_dae(crank(3), (0, 5), START, **asked)
+    if not result.success:
+        return
+    for t in (0.3, 0.5536, 0.57, 2.0):
+        turn = (angle_at(t + 1e-4) - angle_at(t - 1e-4)) / 2e-4
+        assert (result.sol(t)[0], result.sol(t)[3]) == (
+            pytest.approx(angle_at(t), rel=1e-6), pytest.approx(turn, rel=1e-5),
+        )  # fmt: skip
+
+
 def test_what_was_asked_for_ends_at_the_place_too():
     quarter = lambda t, y: y[0] - 1.0  # noqa: E731
     late = lambda t, y: t - 4.9  # noqa: E731

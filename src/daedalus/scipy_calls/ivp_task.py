@@ -101,7 +101,7 @@ class Task:
         whole = travel_from(first)
         data, pieces = whole.run_data, whole.pieces
         rows = data.rows if len(pieces) == 1 else self._joined_rows(whole)
-        dense = lambda: Dense.joined([piece.dense for piece in pieces])  # noqa: E731
+        dense = lambda: Dense.joined([self._dense_of(piece) for piece in pieces])  # noqa: E731
         run = pieces[-1].run_data.source
         told_by_core = isinstance(run, _core.Run) and ENDINGS[run.status] is whole.status
         stop = stop_of(run, self.size, self.rates) if told_by_core else whole.stop
@@ -111,6 +111,10 @@ class Task:
         told = tuple(self._named(record) for record in whole.records if not isinstance(record, MethodAsked))
         work, events = whole.work, list(whole.outcome.events)
         return Ended(data.times, rows, events, dense, work.steps, self._counts(work.rhs, work), stop, told)
+
+    def _dense_of(self, piece: Trajectory) -> Dense:
+        """The polynomials of a piece, for y or (y, y'): pieces beside singular places are explicit."""
+        return piece.dense.with_slopes() if self.implicit and not piece._plant.is_implicit else piece.dense
 
     def _counts(self, calls: int, work: Any) -> tuple[int, int, int]:
         """As SciPy counts: a Jacobian that is a matrix of numbers is not evaluated."""

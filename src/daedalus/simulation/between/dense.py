@@ -36,6 +36,21 @@ class Dense(NamedTuple):
         found: np.ndarray = np.unique(np.maximum(before - 1, 0))
         return found
 
+    def with_slopes(self) -> Dense:
+        """The same for rows (x, x').
+
+        Example
+        -------
+        >>> import numpy as np
+        >>> square = Dense(np.array([0.0]), np.array([2.0]), np.array([[[0.0], [0.0], [4.0]]]))  # t²
+        >>> square.with_slopes().at(np.array([1.5])).tolist()
+        [[2.25, 3.0]]
+        """
+        degrees = np.arange(1, self.coefficients.shape[1])[:, None]
+        lengths = (self.ends - self.starts)[:, None, None]
+        slopes = np.pad(degrees * self.coefficients[:, 1:] / lengths, ((0, 0), (0, 1), (0, 0)))
+        return self._replace(coefficients=np.ascontiguousarray(np.concatenate([self.coefficients, slopes], axis=2)))
+
     @staticmethod
     def joined(parts: Sequence[Dense], width: int = 0) -> Dense:
         """The dense output of runs that follow each other, polynomials of a lower degree filled up with zeros."""
