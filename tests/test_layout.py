@@ -425,6 +425,18 @@ def test_what_is_written_in_a_model_is_read_from_its_record():
     assert found == []
 
 
+def test_other_rooms_write_in_a_model_by_its_doors():
+    """`model/notebook.py` has functions for them: `checked_expression`, `declare`, `adopt`, `note_change`."""
+    own = re.compile(r"\b(?!self\b)\w+\._(?:expression|scalar|check_symbols|declare|adopt)\(")
+    wrong = {
+        f"{path.relative_to(PACKAGE)}: {line}"
+        for path in source_files()
+        if path.relative_to(PACKAGE).parts[0] != "model"
+        for line in own.findall(read(path).text)
+    }
+    assert wrong == set()
+
+
 def test_weak_collections_lose_no_interrupt():
     """Python drops what is raised in their callbacks: those of `model/interrupts.py` raise it behind them."""
     made = re.compile(r"= (?:weakref\.)?Weak(?:Set|KeyDictionary|ValueDictionary)\(")

@@ -15,6 +15,7 @@ from daedalus.model.expressions import column, concatenate
 from daedalus.model.mechanics.equations_of_motion import time_derivative
 from daedalus.model.model import Model
 from daedalus.model.names import derivative_name, did_you_mean
+from daedalus.model.notebook import checked_expression
 from daedalus.model.reopened import as_model
 from daedalus.model.system.system import System
 
@@ -157,7 +158,7 @@ def _expression(first: MovingModel, second: MovingModel, given: dict[str, object
     a, name = first.model, derivative_name(state, order)
     if name in given:
         value = given[name]
-        expression = a[value] if isinstance(value, str) else a._expression(value, f"The map of {name!r}")
+        expression = a[value] if isinstance(value, str) else checked_expression(a, value, f"The map of {name!r}")
         if expression.numel() != second.system.place(name).positions.size:
             raise InputError(
                 f"The map of {name!r} has the wrong size.",
@@ -195,6 +196,6 @@ def _input(first: MovingModel, given: dict[str, object], name: str, size: int) -
     a = first.model
     if name in given:
         value = given[name]
-        return a[value] if isinstance(value, str) else a._expression(value, f"The map of {name!r}")
+        return a[value] if isinstance(value, str) else checked_expression(a, value, f"The map of {name!r}")
     shared = name in a.inputs and a.inputs[name].size == size
     return a[name] if shared else ca.SX.zeros(size)

@@ -281,6 +281,11 @@ def checked_expression(book: Notebook, value: object, where: str) -> ca.SX:
     return book._expression(value, where)
 
 
+def checked_symbols(book: Notebook, expression: ca.SX, where: str) -> list[tuple[str, int, int]]:
+    """Who appears in an expression of a model: a name, the entry of it, and how often it is differentiated."""
+    return book._check_symbols(expression, where)
+
+
 def add_force(book: Notebook, name: str, force: ca.SX, k: int | slice = slice(None)) -> None:
     """Add a generalised force, or one component of it."""
     book._changed()

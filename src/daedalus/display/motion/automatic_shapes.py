@@ -21,6 +21,7 @@ from daedalus.model.doors.drawing import in_space, turned_in_space
 from daedalus.model.drawing.sketch import JointMark, WrittenShape
 from daedalus.model.model import Model
 from daedalus.model.names import element_label
+from daedalus.model.notebook import checked_symbols
 from daedalus.model.system.system import System
 from daedalus.model.units import convert
 
@@ -244,7 +245,7 @@ def _numbers(book: Any, expression: ca.SX) -> np.ndarray | None:
     """The value of an expression that depends on parameters alone, whatever symbols it is written with; else None."""
     symbols = ca.symvar(ca.SX(expression))
     values = []
-    for name, k, _ in book._check_symbols(ca.SX(expression), "The value"):
+    for name, k, _ in checked_symbols(book, ca.SX(expression), "The value"):
         variable = book.written.variables.get(name)
         if variable is not None and variable.kind == "parameter":
             values.append(variable.start[k])

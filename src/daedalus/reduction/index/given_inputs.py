@@ -11,6 +11,7 @@ from daedalus.model.expressions import concatenate, symbol_key
 from daedalus.model.input_rates import with_rates
 from daedalus.model.model import Model
 from daedalus.model.names import did_you_mean, times_text
+from daedalus.model.notebook import checked_expression
 from daedalus.model.signals import Signal, SignalInUnits
 from daedalus.reduction.forms.linearity import steps_with
 from daedalus.reduction.rewriting import ReducedModel, rewritten, substituted
@@ -72,7 +73,7 @@ def _expression(book: Model, name: str, value: object) -> ca.SX:
     try:
         if callable(value) and not isinstance(value, ca.SX):
             value = value(book.time)
-        expression = book._expression(value, f"The input {name!r}")
+        expression = checked_expression(book, value, f"The input {name!r}")
     except (ModelError, TypeError, RuntimeError, NotImplementedError) as error:
         raise InputError(
             f"The input {name} is not an expression.",

@@ -17,6 +17,7 @@ from daedalus.model.expressions import concatenate
 from daedalus.model.input_rates import expression_rate, no_rate, rates_of, system_rates
 from daedalus.model.model import Model, as_system
 from daedalus.model.names import derivative_name, split_index, times_text
+from daedalus.model.notebook import checked_expression
 from daedalus.model.reopened import as_model
 from daedalus.model.signals import Signal
 from daedalus.model.system.closed_loop import MOST_LOOPS
@@ -164,7 +165,7 @@ def _with_derivatives(
                 remedy=smooth_instead(name, error.needed[name]),
             )
         return ca.reshape(expression, *model.written.symbols[name].shape)
-    return model._expression(value, f"The input {name!r}")
+    return checked_expression(model, value, f"The input {name!r}")
 
 
 def _reduced(model: Model, smooth: dict[str, ca.SX], tables: Mapping[str, int]) -> System:
