@@ -101,7 +101,7 @@ class Phases:
         plan = self._search(described, meshes, settings)
         if plan.outcome.success:
             plan = on_an_open_mesh(plan, finer, settings)
-        tell_coarse_inputs(plan)
+        tell_coarse_inputs(plan, finer, settings)
         return plan
 
     def _search(self, described: list[Description], meshes: list[Mesh], settings: SolveSettings) -> PhasedPlan:

@@ -221,7 +221,7 @@ class Solving:
             self.last, self.other_way, self.other_ways = other, None, [local_optimum(0)]
             dearer = resolved(lambda: self.plan_of(other))
             plan = dearer if dearer.success else plan
-        tell_coarse_inputs(plan)
+        tell_coarse_inputs(plan, finer, settings)
         return plan
 
     def _by_stages(self, settings: SolveSettings) -> tuple[ProgramOutcome | None, str]:

@@ -81,6 +81,20 @@ class Mesh:
             yield self.schemes[own[0]], own, self.firsts[own][:, None] + np.arange(degree)
 
 
+def halved(mesh: Mesh) -> Mesh:
+    """Every interval in two halves with its points.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> halved(mesh_of(np.array([0.0, 0.5, 1.0]), "radau", [1, 2])).shares.tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    middle = 0.5 * (mesh.shares[:-1] + mesh.shares[1:])
+    shares = np.append(np.stack([mesh.shares[:-1], middle], axis=1).ravel(), mesh.shares[-1])
+    return Mesh(shares, tuple(scheme for scheme in mesh.schemes for _ in range(2)))
+
+
 def mesh_of(shares: np.ndarray, family: str, degrees: int | Sequence[int] | np.ndarray) -> Mesh:
     """A mesh with the points of one family, of one degree or of one for each interval.
 
