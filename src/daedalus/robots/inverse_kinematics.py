@@ -230,7 +230,7 @@ class _PostureSearch:
         if best.size <= REACHED * self.reach:
             best = self._nearer(best, preferred)
         elif self.closes:
-            best = self._at(self._closed(best.values))
+            best = self._at(self._closed(best.values), self.weight)
         return self._told(best)
 
     def _closed(self, q: np.ndarray) -> np.ndarray:
@@ -244,9 +244,18 @@ class _PostureSearch:
         return full_newton(correction, q, largest_entry, most=MOST_CLOSING, tolerance=1e-14, moved=self._moved).values
 
     def _descend(self, q: np.ndarray, most: int = MOST_ITERATIONS) -> Descent:
-        """Levenberg–Marquardt with limits from one posture."""
+        """Levenberg–Marquardt with limits from one posture.
+
+        Loops that count much leave a narrow valley, through which steps are short: they count as targets do first.
+        """
+        if self.closes:
+            q = self._descend_with(self.reach, q, most).values
+        return self._descend_with(self.weight, q, most)
+
+    def _descend_with(self, weight: float, q: np.ndarray, most: int) -> Descent:
+        """The same with one weight of the loops."""
         return levenberg_marquardt(
-            self._at, q, self._moved, enough=0.01 * REACHED * self.reach, most=most,
+            lambda here: self._at(here, weight), q, self._moved, enough=0.01 * REACHED * self.reach, most=most,
             free=lambda here, slope: self._free(here.values, slope), least_scale=1e-6 * self.reach**2, progress=1e-13,
         )  # fmt: skip
 
@@ -281,7 +290,7 @@ class _PostureSearch:
     def _far(self, q: np.ndarray, preferred: np.ndarray) -> float:
         return float(np.linalg.norm([q[k] - preferred[k] for k in self.column]))
 
-    def _at(self, q: np.ndarray) -> Descent:
+    def _at(self, q: np.ndarray, weight: float) -> Descent:
         rows, slopes = [], []
         for frame, what, value in self.targets:
             pose, jacobian = self.robot.pose(frame, q), self.robot.jacobian(frame, q)
@@ -294,8 +303,8 @@ class _PostureSearch:
                 slopes.append(self.reach * jacobian[3:])
         if self.closes:
             kept, by_v = self.robot._call("constraints", q)
-            rows.append(self.weight * np.ravel(kept))
-            slopes.append(self.weight * np.reshape(by_v, (-1, slopes[0].shape[1])))
+            rows.append(weight * np.ravel(kept))
+            slopes.append(weight * np.reshape(by_v, (-1, slopes[0].shape[1])))
         return Descent(q, np.concatenate(rows), np.concatenate(slopes))
 
     def _free(self, q: np.ndarray, slope: np.ndarray) -> np.ndarray:
