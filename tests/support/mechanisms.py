@@ -75,7 +75,7 @@ def spherical_four_bar():
 
 
 def bennett():
-    """Bennett's linkage: four skew hinges, a / sin α = b / sin β, and one motion where a count of equations has none."""
+    """Bennett's linkage: four skew hinges, a / sin α = b / sin β; it moves, though a count of equations says no."""
     alpha, beta, first = np.deg2rad(50.0), np.deg2rad(110.0), 0.9
     lengths = (1.0, np.sin(beta) / np.sin(alpha)) * 2
     second = 2 * np.arctan(np.sin((beta + alpha) / 2) / np.sin((beta - alpha) / 2) / np.tan(first / 2))
@@ -198,7 +198,8 @@ def satellite():
         before = "bus"
         for k, axis in enumerate(([1, 0, 0], [0, 0, 1], [0.6, 0, 0.8])):
             start = np.array([0.1 * k, side * (0.5 + 0.4 * k), 0.05 * k])
-            bodies.append(link(f"{name}{k}", start, start + [0.1, 0.4 * side, 0.05], 0.7))
+            end = start + np.array([0.1, 0.4 * side, 0.05])
+            bodies.append(link(f"{name}{k}", start, end, 0.7))
             joints.append((f"{name}_hinge{k}", "revolute", before, f"{name}{k}", start, axis))
             before = f"{name}{k}"
     return bodies, joints
