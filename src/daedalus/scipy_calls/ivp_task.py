@@ -114,7 +114,9 @@ class Task:
 
     def _dense_of(self, piece: Trajectory) -> Dense:
         """The polynomials of a piece, for y or (y, y'): pieces beside singular places are explicit."""
-        return piece.dense.with_slopes() if self.implicit and not piece._plant.is_implicit else piece.dense
+        dense = piece.dense
+        has_slopes = dense.coefficients.shape[2] > self.size
+        return dense.with_slopes() if self.implicit and len(dense.starts) and not has_slopes else dense
 
     def _counts(self, calls: int, work: Any) -> tuple[int, int, int]:
         """As SciPy counts: a Jacobian that is a matrix of numbers is not evaluated."""

@@ -172,3 +172,20 @@ def test_a_force_that_sticks_is_followed_inside_long_steps(method: str) -> None:
     t = np.linspace(0, 12, 1_200_001)
     slips = t[np.argmax((0.5 + 0.075 * t) * np.abs(np.sin(5 * t)) > 1)]
     assert tr.events[0].time == pytest.approx(slips, abs=2e-4)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.wide) for k in range(1, 6))])
+@pytest.mark.parametrize("method", ["sdirk4", pytest.param("radau5", marks=pytest.mark.wide), "trbdf2"])
+def test_the_step_that_leaves_a_surface_sees_where_it_goes(seed: int, method: str) -> None:
+    """A first step over the whole push had the speed at zero where it left it: the run stuck again, and for good."""
+    rng = np.random.default_rng(seed)
+    width, rtol = 10 ** rng.uniform(-2.0, -1.0), rng.choice([1e-5, 1e-6, 1e-7])
+    m = dd.Model("brake")
+    x, v = m.state("x", start=0.0), m.state("v", start=0.0)
+    m.equation(m.der(x), v)
+    m.equation(m.der(v), 0.5 + ca.exp(-(((m.time - 6.1) / width) ** 2)) - ca.sign(v))
+    tr = dd.simulate(m, 12.0, method=method, rtol=rtol)
+    s = np.linspace(-np.sqrt(np.log(2)), 3.0, 20001)
+    speed = cumulative_simpson(np.exp(-(s**2)) - 0.5, x=s, initial=0)
+    way = cumulative_simpson(np.where(np.cumsum(speed < 0) > 0, 0.0, speed), x=s, initial=0)[-1]
+    assert float(tr["x"][-1]) == pytest.approx(way * width**2, rel=1e-3)

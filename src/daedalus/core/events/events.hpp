@@ -30,6 +30,13 @@ inline long long way_back(const Guards& guards, long long root) {
     return -1;
 }
 
+// Whether a guard that began nearer to zero than the tolerance tells is on its way out where a longer step has it at zero: a
+// run that leaves what it slid along, with a step too long for the motion that begins there.
+inline bool moves_away(double reference, double value, double near) noexcept {
+    const double away = std::fabs(reference);
+    return away > 0 && away <= near && on_one_side(reference, value) && std::fabs(value) - away > told_apart * spacing(away);
+}
+
 // Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
 // its sign: the crossing was an error of the dense output, which for z has a low order. Leaves the values of all guards
 // there, on the dense output, in `before`.
@@ -86,6 +93,10 @@ inline bool cut_step(Integration& s, long long place) noexcept {
         largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
     const double rounding = std::fmax(told_apart * spacing(end) * std::fabs(rate), s.guards.each[guard].noise);
     const double near = std::fmax(s.method->near_zero * s.rtol * largest, rounding);
+    if (moves_away(s.guards.each[guard].reference(), value, near)) {
+        s.guards.roots.overflow = true;
+        return false;
+    }
     if (!(side * value < -near) || !s.guards.each[guard].has_sign() || s.abort_called) return true;
     // Else it is later, if the guard has turned its sign half-way back, or at the end of the step.
     const long long back = way_back(s.guards, place);
