@@ -94,6 +94,8 @@ EFFECTS: dict[str, dict[str, str]] = {
     "sw": {}, "csw": {},
 }  # fmt: skip
 EFFECTS |= {"pnp": EFFECTS["npn"], "pmos": EFFECTS["nmos"], "pjf": EFFECTS["njf"]}
+# A diode made of straight lines, as LTspice has it.
+STRAIGHT = frozenset({"ron", "roff", "vfwd", "vrev", "epsilon", "revepsilon", "ilimit", "revilimit"})
 # What says nothing about the behaviour: ratings and makers' marks.
 DECORATION = frozenset(
     {"mfg", "type", "vpk", "ipk", "iave", "irms", "diss", "vceo", "icrating", "vds", "ron", "qg", "level", "version"}
@@ -135,10 +137,17 @@ def read_card(text: str) -> ModelCard:
     return card_values(cards[0], Scope())
 
 
-def card_values(card: Card, scope: Scope) -> ModelCard:
-    """The values of a .model card, with parameters of the netlist known."""
+def card_values(card: Card, scope: Scope, known: Mapping[str, ModelCard] | None = None) -> ModelCard:
+    """The values of a .model card, with parameters of the netlist known, and models that it may continue by ako:."""
     card.needs(3, ".model name D(is=1e-14)")
-    kind = card.words[2]
+    kind, values = card.words[2], dict[str, float]()
+    if kind.startswith("ako:"):
+        first = (known or {}).get(kind[4:])
+        if first is None:
+            raise card.refuse(
+                f"continues the model {kind[4:]!r}", "no such model stands before it.", "that .model first"
+            )
+        kind, values = first.kind, dict(first.values)
     if kind == "vdmos":
         raise card.refuse("has a model of kind VDMOS", "power MOSFETs of that kind are not modelled.", "NMOS level 1")
     kind = {"vswitch": "sw", "iswitch": "csw"}.get(kind, kind)
@@ -146,7 +155,6 @@ def card_values(card: Card, scope: Scope) -> ModelCard:
         raise card.refuse(
             "has a model of an unknown kind", f"there are {', '.join(KINDS)}.", ".model name D(...), NPN, NMOS, NJF, SW"
         )
-    values: dict[str, float] = {}
     for word in card.words[3:]:
         name, sign, value = word.partition("=")
         if not sign:
@@ -157,6 +165,10 @@ def card_values(card: Card, scope: Scope) -> ModelCard:
         values[name] = number(value, card, scope)
     if card.words[2] in ("vswitch", "iswitch"):
         _between_levels(values, "v" if kind == "sw" else "i")
+    if kind == "d" and (lines := STRAIGHT & {word.partition("=")[0] for word in card.words[3:]}):
+        because = f"{', '.join(sorted(lines))} describe it, and diodes of a netlist are exponential."
+        remedy = "D(is=1e-14 rs=0.1), or electrical.Diode(on_resistance=)"
+        raise card.refuse("has a diode of straight lines", because, remedy)
     level = values.pop("level", 1.0)
     if kind in ("nmos", "pmos", "npn", "pnp", "d", "njf", "pjf") and level != 1.0:
         raise card.refuse(f"asks for level {level:g}", "level 1 is modelled.", "LEVEL=1")

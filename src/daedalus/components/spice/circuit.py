@@ -121,12 +121,12 @@ class Circuit:
     def settings(self, block: Block) -> None:
         """Parameters and models of a subcircuit's own."""
         for card in block.settings:
-            if card.words[0] == ".param":
+            if card.words[0] != ".model":
                 for name, text in (w.split("=", 1) for w in card.words[1:] if is_pair(w)):
                     self.parameters[name] = number(text, card, self.scope)
         for card in block.settings:
             if card.words[0] == ".model":
-                model = card_values(card, self.scope)
+                model = card_values(card, self.scope, {**self.netlist.models, **self.models})
                 self.models[model.name] = model
 
     def read(self, card: Card) -> None:

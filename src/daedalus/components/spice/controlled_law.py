@@ -10,10 +10,19 @@ import casadi as ca
 from daedalus.components.spice.netlist_formulas import quantity
 from daedalus.components.spice.netlist_text import Card
 
+IN_FREQUENCY = frozenset({"laplace", "freq", "chebyshev"})
+
 
 def controlled_law(circuit: Any, card: Card, by_voltage: bool) -> Any:
     """The law of a source that voltages (E, G) or currents (F, H) of a circuit control."""
     words = list(card.words[3:])
+    for word in words:
+        kind = word.partition("=")[0]
+        if kind in IN_FREQUENCY:
+            because = "laws over frequency are not modelled."
+            raise card.refuse(
+                f"has a law by {kind.upper()}", because, "the same as R, L and C, or as states of a Model"
+            )
     text = next((found for word in ("value", "vol=", "cur=") if (found := card.behind(word)) is not None), None)
     if text is not None:
         return circuit.expression(text.lstrip("= "), card)
@@ -27,6 +36,8 @@ def controlled_law(circuit: Any, card: Card, by_voltage: bool) -> Any:
     if len(words) < wide + 1:
         because = "a controlled source needs what controls it and a gain."
         raise card.refuse("has an element that is not complete", because, "E1 out 0 a b 2")
+    if by_voltage and (points := re.search(r"\btable\s*=?\s*\(([^()]*)\)\s*$", card.text.lower())) is not None:
+        return circuit.expression(f"table(v({words[0]},{words[1]}), {points[1]})", card)
     controls = _controls(circuit, card, words[:wide], by_voltage)
     if len(words) > wide + 1:
         return _polynomial(circuit, card, controls, words[wide:])

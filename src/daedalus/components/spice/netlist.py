@@ -14,14 +14,21 @@ from daedalus.components.spice.netlist_text import Card
 from daedalus.components.spice.node_words import node_words
 from daedalus.errors import ModelError
 
-_IGNORED = {".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno"}
+_IGNORED = {".print", ".plot", ".save", ".probe", ".width", ".title", ".endl", ".end", ".backanno", ".protect",
+            ".unprotect"}  # fmt: skip
 # What `run_spice` computes; a model alone is the circuit over time.
 DEEPEST = 8  # subcircuits inside each other
 ANALYSES = frozenset({".op", ".dc", ".ac", ".tf", ".noise", ".four", ".meas", ".measure"})
 # Analyses of other programs that are told and left out; the circuit is read all the same.
 NOT_COMPUTED = {".pz": "dd.linearise(m).poles()", ".sens": "dd.sensitivities", ".disto": ".four of a run",
-                ".pss": "dd.periodic", ".sp": ".ac", ".hb": "dd.periodic"}  # fmt: skip
+                ".pss": "dd.periodic", ".sp": ".ac", ".hb": "dd.periodic", ".net": ".ac", ".step": "dd.sweep",
+                ".mc": "dd.sweep", ".wcase": "dd.sweep", ".wc": "dd.sweep", ".wave": "tr[name]",
+                ".savebias": ".nodeset", ".loadbias": ".nodeset"}  # fmt: skip
 OPTIONS = frozenset({".options", ".option", ".opt"})
+PARAMETERS = (".param", ".params", ".csparam")
+OWN = (".param", ".params", ".model")  # a subcircuit may have these of its own
+# Options that change the circuit itself and are not modelled; others are about tolerances and output.
+CIRCUIT_OPTIONS = frozenset({"scale", "rshunt", "cshunt", "rseries", "defl", "defw", "defad", "defas", "scalm"})
 
 
 _WORDS = frozenset({".if", ".elseif", ".else", ".endif"})
@@ -76,9 +83,9 @@ class Netlist:
         self.analyses: list[Card] = []  # .op .dc .ac .tf .noise .four .meas, in their order
         self.shared: tuple[str, ...] = ()  # .global
         self.keywords: dict[int, dict[str, Any]] = {}  # of models that were read
-        self._late = self._split(chosen_cards(cards))
+        self._late = self._split(chosen_cards(_without_commands(cards)))
         # Temperatures and parameters first, in their order: other cards may name them before they are declared.
-        first, second = (".temp", *OPTIONS), (".param", ".csparam", ".func")
+        first, second = (".temp", *OPTIONS), (*PARAMETERS, ".func")
         for card in self._late:
             if card.words[0] in first:
                 self._setting(card)
@@ -95,7 +102,7 @@ class Netlist:
         """All .param, also those that name one behind them."""
         open_pairs = [
             (name.split("(")[0], text, card)
-            for card in self._late if card.words[0] in (".param", ".csparam")
+            for card in self._late if card.words[0] in PARAMETERS
             for name, text in (word.split("=", 1) for word in card.words[1:] if "=" in word)
         ]  # fmt: skip
         while open_pairs:
@@ -156,7 +163,7 @@ class Netlist:
                     raise card.refuse("ends a .subckt that did not begin", "none is open here.", ".subckt name nodes")
                 block = outer.pop()
                 del opened[-1:]
-            elif (word.startswith(".") and word not in (".param", ".model")) or (block is self.top and word[0] == "."):
+            elif word[0] == "." and (block is self.top or word not in OWN):
                 settings.append(card)
             elif word[0] == ".":
                 block.settings.append(card)
@@ -182,7 +189,7 @@ class Netlist:
         if word == ".func":
             self._function(card)
         elif word == ".model":
-            model = card_values(card, self.scope)
+            model = card_values(card, self.scope, self.models)
             first = self.models.get(model.name)
             if first is None or first.card is card:
                 self.models[model.name] = model
@@ -195,6 +202,8 @@ class Netlist:
         elif word == ".temp":
             card.needs(2, ".temp 27")
             self.temperature = number(card.words[1], card, self.scope)
+            if len(card.words) > 2:
+                card.tell(f"the first of {len(card.words) - 1} temperatures is used; .dc temp sweeps over them.")
         elif word == ".tran":
             self._tran(card)
         elif word == ".global":
@@ -237,6 +246,8 @@ class Netlist:
             if name in ("gmin", "temp", "tnom"):
                 value = number(text, card, self.scope)
                 setattr(self, {"gmin": "gmin", "temp": "temperature", "tnom": "nominal"}[name], value)
+            elif name in CIRCUIT_OPTIONS:
+                card.tell(f"the option {name} changes the circuit and is not modelled; it is left out.")
 
     def _tran(self, card: Card) -> None:
         card.needs(3, ".tran 1u 1m")
@@ -249,6 +260,23 @@ class Netlist:
         if self.transient.is_asked:
             card.tell("a second .tran; the run is that of this card, and the one before is left out.")
         self.transient = Transient(step, stop, values[2] if len(values) > 2 else 0.0, "uic" in card.words, True)
+
+
+def _without_commands(cards: Sequence[Card]) -> list[Card]:
+    """The cards without what stands between .control and .endc: commands that ngspice runs."""
+    found, opened = list[Card](), None
+    for card in cards:
+        word = card.words[0]
+        if word == ".control" and opened is None:
+            opened = card
+            card.tell(".control begins commands of ngspice, which are not run; analyses are cards such as .tran.")
+        elif word == ".endc" and opened is not None:
+            opened = None
+        elif opened is None:
+            found.append(card)
+    if opened is not None:
+        raise opened.refuse("begins commands that do not end", "no .endc follows.", ".endc")
+    return found
 
 
 def chosen_cards(cards: Sequence[Card]) -> list[Card]:
@@ -281,7 +309,7 @@ def chosen_cards(cards: Sequence[Card]) -> list[Card]:
                 opened.append((first, holds, was or holds))
         elif all(part[1] for part in opened):
             found.append(card)
-            if word == ".param":
+            if word in PARAMETERS:
                 _learn(card, known)
     if opened:
         raise opened[0][0].refuse("begins an .if that does not end", "no .endif follows.", ".endif")

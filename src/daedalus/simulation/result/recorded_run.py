@@ -247,7 +247,7 @@ class RecordedRun(Samples):
         part = np.array(NEXT_TO)
         near = times[rows, None] + part * (times[beside] - times[rows])[:, None]
         states = x[rows, None, :] + part[None, :, None] * (x[beside] - x[rows])[:, None, :]
-        return self._read_beside(rows, near, states.reshape(-1, x.shape[1]), self._discrete_rows())
+        return self._read_beside(rows, near, states.reshape(near.size, x.shape[1]), self._discrete_rows())
 
     def _beside_steps(self, times: np.ndarray, held: np.ndarray | None) -> BesideJumps | None:
         """How those of some times are read at which a step begins or ends."""
