@@ -14,7 +14,7 @@ from daedalus.compilation.foreign_calls import calls_foreign_code
 from daedalus.errors import InputError
 from daedalus.initialisation.written_states import has_other_states
 from daedalus.integrators.methods import METHODS, choose_method, is_implicit, takes_momenta
-from daedalus.model.expressions import contains
+from daedalus.model.expressions import contains, symbol_key
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.plain_numbers import plain_array, plain_number, without_unit
 from daedalus.model.system.instruction_list import LONG, read_instructions
@@ -415,9 +415,9 @@ def assignments(plant: Plant) -> np.ndarray:
 
 def _read_discretes(system: System) -> list[int]:
     """Of each entry of the discrete variables whether an equation or a guard reads it."""
-    readers = ca.vertcat(system.residual, system.guards)
+    read = {symbol_key(symbol) for symbol in ca.symvar(ca.vertcat(system.residual, system.guards))}
     own = system.symbol("p")[system.sizes["p"] - system.discrete_count :]
-    return [int(ca.depends_on(readers, own[k])) for k in range(system.discrete_count)]
+    return [int(symbol_key(own[k]) in read) for k in range(system.discrete_count)]
 
 
 # Refuse an implicit method on a model that it cannot solve, with the reason.
