@@ -72,11 +72,15 @@ class CaseContacts:
         held = np.array([event in waiting for event in self.events()], dtype=bool)
         return self.contacts.settled(self.place(v), fired, self.case.last_time - self.case.first_time, held)
 
-    def recorded(self, v: np.ndarray, actors: Sequence[int], moments: Sequence[SettledMoment]) -> Settled:
-        """The moment of a round as the run settled it; where it settled none contacts stay as they are."""
+    def moment(self, actors: Sequence[int], moments: Sequence[SettledMoment]) -> SettledMoment | None:
+        """What the run settled in the round of some actors."""
         fired = self.fired(actors)
         count = len(self.order)  # behind them come the guards of a surface that the run slides along
-        own = next((m for m in moments if tuple(k for k in m.fired if k < count) == fired), None)
+        return next((m for m in moments if tuple(k for k in m.fired if k < count) == fired), None)
+
+    def recorded(self, v: np.ndarray, actors: Sequence[int], moments: Sequence[SettledMoment]) -> Settled:
+        """The moment of a round as the run settled it; where it settled none contacts stay as they are."""
+        own = self.moment(actors, moments)
         if own is None:
             place = self.place(v)
             return Settled(place.x, self.laws.modes_of(place), ())
@@ -138,10 +142,27 @@ def state_of_moment(
     return own.behind(x, own.settled(at, actors, ()) if moments is None else own.recorded(at, actors, moments))
 
 
-def acting_contacts(case: Case, contacts: Contacts, actors: Sequence[int], t: float, x: np.ndarray) -> list[int]:
-    """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop."""
+def acting_contacts(
+    case: Case,
+    contacts: Contacts,
+    actors: Sequence[int],
+    t: float,
+    x: np.ndarray,
+    moments: Sequence[SettledMoment] | None,
+) -> list[int]:
+    """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop.
+
+    Of others those count that the run struck or changed then: a friction that something else holds does nothing.
+    """
     own = CaseContacts(case, contacts)
-    alone = acting(own.laws, own.place(np.concatenate([[t], x, case.u_at(t), case.p])))
+    place = own.place(np.concatenate([[t], x, case.u_at(t), case.p]))
+    alone = acting(own.laws, place)
+    if moments is not None:
+        moment = own.moment(actors, moments)
+        known = own.laws.modes_of(place) if moment is None else moment.modes
+        changed = known != own.laws.modes_of(place)
+        changed[[contact for contact, _ in moment.impacts] if moment is not None else []] = True
+        alone &= changed
     return [event for event, acts in zip(own.events(), alone) if event in actors or acts]
 
 

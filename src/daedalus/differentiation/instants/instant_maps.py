@@ -151,7 +151,7 @@ class InstantMaps:
         if not all(any(own.slopes.any() for own in passages) for passages in known):
             return np.zeros(nv)  # time alone decides
         cause = min((own for passages in known for own in passages), key=lambda own: own.distance)
-        if cause.rate and is_led_to_zero(case, cause):
+        if cause.rate and (is_led_to_zero(case, cause) or _struck(case, instant)):
             return cause.moves
         if t == case.first_time:
             return np.zeros(nv)  # what holds at the start happens there
@@ -194,7 +194,8 @@ class InstantMaps:
         actors = list(instant.events)
         contacts = contacts_of_case(case)
         if contacts is not None:
-            found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)])
+            settled = _settled_at(case, instant)
+            found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)], settled)
             actors = [*(k for k in actors if k not in found), *found]
         if len(actors) < 2:
             return []
@@ -315,6 +316,11 @@ class InstantMaps:
                 because=error.because,
                 remedy=error.remedy,
             ) from None
+
+
+def _struck(case: Case, instant: Instant) -> bool:
+    """Whether the run met an impact where its first events fired: the motion led it there, however slow it was."""
+    return any(moment.fired and moment.impacts for moment in _settled_at(case, instant) or ())
 
 
 def _settled_at(case: Case, instant: Instant) -> list[SettledMoment] | None:
