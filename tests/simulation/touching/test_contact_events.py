@@ -319,3 +319,18 @@ def test_a_moment_has_the_same_rounds_with_and_without_contacts(ticks):
         return [float(tr.end[name]) for name in "abc"] + [float(tr.end["seen"])], told
 
     assert run(True) == run(False)
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_short_pushes_in_a_long_rest_are_not_missed(every):
+    # Of 20 ms in 100 s: steps of a body at rest are long. Each push slides the block by v t / 2 + v² / 2 μ g.
+    m = weighty()
+    b = flat(m)
+    pushes = ca.fmod(m.time, 40.0) > 39.98 if every else ca.fabs(m.time - 50.0) < 0.01
+    b.apply_force([ca.if_else(pushes, 20.0, 0.0), 0.0])
+    m.contact(b, dd.ground, friction=0.5)
+    tr = dd.simulate(m, 100.0)
+    speed = (20.0 / float(tr["b_ground.normal"][-1] / G) - 0.5 * G) * 0.02
+    way = 0.5 * speed * 0.02 + speed**2 / (2 * 0.5 * G)
+    count = 2 if every else 1
+    assert tr["b.position"][-1, 0] == pytest.approx(count * way, rel=1e-5)

@@ -41,6 +41,7 @@ from daedalus.simulation.touching.touching_requests import (
     check_touching,
     is_located,
     limit_reached,
+    stops_in_time,
     way_between_contacts,
 )
 
@@ -157,8 +158,7 @@ class ContactMarch:
     def go(self) -> Stop:
         """March to the end, or to where it cannot go on."""
         t1 = self.request.t1
-        inner = {float(s) for table, _ in self.drive.tables for s in table.times if self.t < s < t1}
-        stops = [*sorted(inner), t1]
+        stops = stops_in_time(self.request, self.road, self.drive, self.p)
         h = min(self.fixed, t1 - self.t) if t1 > self.t else 0.0
         try:
             while self.t < t1:

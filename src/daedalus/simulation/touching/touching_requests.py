@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from daedalus.errors import InputError
+from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending, Stop, time_text
 from daedalus.simulation.run.request import NO_LIMITS, Request
+from daedalus.simulation.run.road import Road
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
 # The method's name, and the two ways to run it.
@@ -79,6 +81,14 @@ def check_touching(request: Request) -> None:
             because="impacts and friction lose energy, so the past cannot be computed from the present.",
             remedy="a span that ends after its start",
         )
+
+
+def stops_in_time(request: Request, road: Road, drive: Drive, p: np.ndarray) -> list[float]:
+    """The times that no step goes across, in order: of inputs, of formulas that jump by time alone, and the end."""
+    jumps = road.settings.values_in_time(p, (request.t0, request.t1), request.t1)
+    times = [*(table.times for table, _ in drive.tables), *([] if jumps is None else [jumps[0]])]
+    inner = {float(s) for own in times for s in own if request.t0 < s < request.t1}
+    return [*sorted(inner), request.t1]
 
 
 def limit_reached(request: Request, steps: int, seconds: float, t: float) -> Stop | None:
