@@ -28,6 +28,20 @@ inline double rate_away(Integration& s, const Root& root, double rounding) noexc
     return unknown;
 }
 
+// Whether a guard has no zero where it fired, but jumps over it: an indicator of an FMU that is 1 or -1. Where it fired it is
+// as large as anywhere in the step, and no rounding error of the states.
+inline bool jumps_at_zero(Integration& s, long long guard) noexcept {
+    Guards& guards = s.guards;
+    if (is_switch(guards, guard) || guards.each[guard].is_contact || (s.implicit && implicit_of(s).model.higher_index)) return false;
+    const double before = std::fabs(guards.before[guard]);
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j) largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + guard]));
+    if (!(before > 0 && before >= 0.5 * largest)) return false;
+    const double rounding = guard_rounding(s, guard);
+    guards_at(s, s.t, s.x, guards.now);
+    return before > away_from_zero * std::fmax(rounding, guards.each[guard].noise);
+}
+
 // Guards that fired rest at zero, which they have reached to rounding. A switch may have another slope and unit behind
 // its turn (the voltage of a diode becomes a current), and the way back onto the constraints behind a reset may move a
 // guard: within the error of the step it rests where it is. What rounding leaves of it has the unit behind the turn: the
@@ -45,6 +59,7 @@ inline void rest_fired(Integration& s) noexcept {
         const bool contrary = guards.roots[r].contrary;
         double level = std::fabs(guards.before[guard]) + std::fabs(own.rate) * spacing(s.t) + own.noise;
         if (contrary) level = own.met / told_apart;
+        else if (jumps_at_zero(s, guard)) level -= std::fabs(guards.before[guard]);
         const double value = guards.now[guard], now = std::fabs(value);
         const bool moved = is_switch(guards, guard) || own.heading() != 0;
         const double way = std::fabs(own.rate * s.last_step);
