@@ -1,6 +1,7 @@
 // The core without Python, for `make sanitize`: every method, inputs, events, stops and dense output.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -11,6 +12,7 @@
 #include "flow/adjoint.hpp"
 #include "linear/linear_solver.hpp"
 #include "linear/matching.hpp"
+#include "machine/hessenberg_eigenvalues.hpp"
 #include "methods/bdf/bdf_settings.hpp"
 #include "methods/implicit_tableau/implicit_tableau.hpp"
 #include "methods/lobatto/lobatto_step.hpp"
@@ -239,6 +241,7 @@ void stops() {
 
 #include "core_bdf.hpp"
 #include "core_damped.hpp"
+#include "core_eigenvalues.hpp"
 #include "core_implicit_tableaux.hpp"
 #include "core_lobatto.hpp"
 #include "core_rosenbrock.hpp"
@@ -313,6 +316,7 @@ int main() {
     bdf();
     implicit_tableaux();
     followed_corrections();
+    small_eigenvalues();
     adjoint();
     swap_while_running();
     every_linear_system();

@@ -230,7 +230,7 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
     const double a = search.factor;
     for (long long i = 0; i < nx; ++i) search.weights[i] = 1 / (s.atol[i] + s.rtol * std::fabs(s.x[i]));
     if (!begin_search(m)) return false;
-    SmallMatrix hessenberg{};
+    SmallMatrix<double> hessenberg{};
     int size = 0;
     double beyond = 0;
     while (size < most) {
@@ -248,7 +248,7 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
         for (long long i = 0; i < nx; ++i) next[i] /= beyond;
     }
     std::complex<double> found[most_vectors];
-    SmallMatrix reduced = hessenberg;
+    SmallMatrix<double> reduced = hessenberg;
     if (!hessenberg_eigenvalues(reduced, size, found)) return false;
     const double least = m.model.higher_index ? least_mu_of_higher_index : least_mu;
     const double left = std::fabs(s.t1 - s.t);
