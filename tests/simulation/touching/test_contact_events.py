@@ -334,3 +334,16 @@ def test_short_pushes_in_a_long_rest_are_not_missed(every):
     way = 0.5 * speed * 0.02 + speed**2 / (2 * 0.5 * G)
     count = 2 if every else 1
     assert tr["b.position"][-1, 0] == pytest.approx(count * way, rel=1e-5)
+
+
+def test_a_force_that_jumps_by_place_slows_a_sliding_block_as_it_should():
+    # A band of 1 cm brakes it: v² falls by 2 μ g on every metre and by 2 F there.
+    m = weighty()
+    b = flat(m, velocity=(2.0, 0.0))
+    mass, force, friction, half = 1.0, 100.0, 0.1, 0.005
+    b.apply_force([ca.if_else(ca.fabs(b.position[0] - 1.0) < half, -force, 0.0), 0.0])
+    m.contact(b, dd.ground, friction=friction)
+    tr = dd.simulate(m, 1.5)
+    assert tr["b_ground.normal"][-1] == pytest.approx(mass * G, rel=1e-6)
+    left = 2.0**2 - 2 * friction * G * (1 + half) - 2 * force / mass * 2 * half
+    assert tr["b.position"][-1, 0] == pytest.approx(1 + half + left / (2 * friction * G), abs=2e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -220,3 +221,25 @@ def test_a_rocking_block_loses_what_housner_says_and_its_impact_is_told():
     before = np.sqrt(2 * 9.81 * fallen / (4 / 3 * reach**2))
     assert impact.before["b.angular_velocity"] == pytest.approx(-before, rel=1e-4)
     assert impact.after["b.angular_velocity"] == pytest.approx(-before * (1 - 1.5 * np.sin(slender) ** 2), rel=1e-4)
+
+
+@pytest.mark.parametrize(("options", "close"), [({}, 1e-5), pytest.param({"step": 2e-4}, 5e-3, marks=pytest.mark.wide)])
+def test_a_ball_on_a_vibrating_table_keeps_its_orbit(options, close):
+    # Of one period T, where A ω cos φ = (1 - e) / (1 + e) g T / 2 at impacts (P. J. Holmes, J. Sound Vib. 84, 1982).
+    high, rate, restitution, radius = 0.0025, 60.0, 0.6, 0.02
+    period = 2 * np.pi / rate
+    phase = np.arccos((1 - restitution) / (1 + restitution) * G * period / 2 / (high * rate))
+    arrives, hit = -G * period / 2, phase / rate
+    place, speed = high * np.sin(phase) - arrives * hit - 0.5 * G * hit**2, arrives + G * hit
+    m = dd.Model("table")
+    m.gravity([0, -G])
+    table = flat(m, "table", (0, 0), (0, high * rate), (1.0, 0.1))
+    m.constraint("lift", table.position[1] - high * ca.sin(rate * m.time))
+    m.constraint("across", table.position[0])
+    m.constraint("turn", m["table.angle"])
+    b = m.body("ball", mass=1.0, inertia=0.5 * radius**2, orientation="planar", velocity=[0, speed],
+               position=[0, 0.05 + radius + place], rotation=0.0, angular_velocity=0.0)  # fmt: skip
+    b.shape("sphere", size=radius)
+    m.contact(b, table, friction=0.3, restitution=restitution)
+    tr = dd.simulate(m, 5 * period, **options)
+    assert tr["ball.velocity"][-1, 1] == pytest.approx(speed, rel=close)

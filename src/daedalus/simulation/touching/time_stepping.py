@@ -269,14 +269,12 @@ class ContactMarch:
         self.modes.become(then, self.t, self._row(), struck)
 
     def _seen(self, h: float, end: np.ndarray) -> float:
-        """The part of a step in which its forces are smooth, by SAMPLES looks at them in a whole run.
+        """The part of a step in which its forces are smooth, by SAMPLES looks at them in a whole run, five at least.
 
         A step evaluates the forces at its middle and at the middle of each half. Steps of bodies at rest are long, and
-        a short push between these times would be missed.
+        a short push between these times would be missed, as would a jump by a condition on states in the first quarter.
         """
-        count = int(SAMPLES * h / (self.request.t1 - self.request.t0))
-        if count < 4:
-            return h
+        count = max(int(SAMPLES * h / (self.request.t1 - self.request.t0)), 4)
         share = np.linspace(0.0, 1.0, 2 * (count // 2) + 1)
         t, x = self.t + h * share, self.x + share[:, None] * (end - self.x)
         slopes = slopes_at(self.road.settings.plant, t, x, self.drive.at(t), self.quiet)
