@@ -447,7 +447,7 @@ class LinearSolver:
         complex: bool = False,
         form: Literal["best", "dense", "sparse", "krylov", "multigrid", "block_ilu", "banded", "chosen"] = "best",
         cells: Sequence[int] = (),
-        most_operations: float = 1.5e9,
+        dearer: float = 1.5,
     ) -> None: ...
     def factor(
         self, values: ArrayLike, row_scale: ArrayLike | None = None, column_scale: ArrayLike | None = None

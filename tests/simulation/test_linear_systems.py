@@ -176,7 +176,7 @@ def test_errors_of_a_preconditioner_are_told(own, text):
 def test_a_preconditioner_that_does_not_help_gives_way_to_factors():
     tr = dd.simulate(reaction(8), 0.1, method="bdf", linear="krylov", preconditioner=lambda j, g: lambda r: 0 * r)
     assert tr.success
-    assert "the given preconditioner stopped converging" in tr.work.linear
+    assert "the given preconditioner was given up" in tr.work.linear
 
 
 def test_corrections_of_bdf_take_few_iterations():
@@ -280,7 +280,7 @@ def test_iterations_that_go_nowhere_fall_back_to_factors():
     runs = [dd.simulate(m, 1.0, method="radau5", linear=way, save_at=[1.0]) for way in ways]
     for run in runs[1:]:
         np.testing.assert_allclose(run["q"], runs[0]["q"], atol=1e-6)
-        assert "stopped converging" in run.work.linear
+        assert "was given up" in run.work.linear
 
 
 @pytest.mark.parametrize("kind", ["ilu", "block_ilu"])

@@ -185,13 +185,13 @@ def test_rows_without_a_diagonal_come_last_in_incomplete_factors(turn):
     assert not solver.gave_up
 
 
-def test_factors_of_many_operations_give_way_to_iterations():
+def test_factors_that_cost_more_give_way_to_iterations():
     """What factors would take is known by structure; a matrix that multigrid was not made for is factored after all."""
     matrix = grid(40, (1, 1))
     matrix.sort_indices()
     shape = (1600, matrix.indptr.tolist(), matrix.indices.tolist(), False, "chosen")
     b = matrix @ np.random.default_rng(3).normal(size=1600)
-    direct, iterating = _core.LinearSolver(*shape), _core.LinearSolver(*shape, most_operations=1e4)
+    direct, iterating = _core.LinearSolver(*shape), _core.LinearSolver(*shape, dearer=1e-3)
     for solver in (direct, iterating):
         assert solver.factor(matrix.data)
         assert np.linalg.norm(matrix @ solver.solve(b) - b) < 1e-8 * np.linalg.norm(b)
@@ -202,12 +202,28 @@ def test_factors_of_many_operations_give_way_to_iterations():
     rough = (rough + sp.diags(np.where(np.arange(1600) % 2, 0.1, -0.1))).tocsc()
     rough.sort_indices()
     shape = (1600, rough.indptr.tolist(), rough.indices.tolist(), False, "chosen")
-    solver = _core.LinearSolver(*shape, most_operations=1e4)
+    solver = _core.LinearSolver(*shape, dearer=1e-3)
     assert solver.factor(rough.data)
     b = rough @ np.ones(1600)
     x = solver.solve(b)
     assert np.abs(rough @ x - b).max() <= 1e-6 * (abs(rough) @ np.abs(x) + np.abs(b)).max()
     assert solver.gave_up
+
+
+def test_iterations_that_turn_out_dearer_give_way_to_factors():
+    """Nobody asked for them: behind a few factorisations the work of both ways is known."""
+    matrix = grid(40, (1, 1))
+    matrix.sort_indices()
+    shape = (1600, matrix.indptr.tolist(), matrix.indices.tolist(), False)
+    b = matrix @ np.random.default_rng(3).normal(size=1600)
+    chosen, asked = _core.LinearSolver(*shape, "chosen", dearer=1e-3), _core.LinearSolver(*shape, "multigrid")
+    for solver in (chosen, asked):
+        for _ in range(8):
+            assert solver.factor(matrix.data)
+            assert np.linalg.norm(matrix @ solver.solve(b) - b) < 1e-8 * np.linalg.norm(b)
+        assert solver.iterations > 0
+    assert chosen.gave_up
+    assert not asked.gave_up
 
 
 def test_a_pattern_without_a_diagonal_is_factored():

@@ -16,6 +16,7 @@
 #include "linear/compact_pattern.hpp"
 #include "linear/preconditioners/band_factors.hpp"
 #include "linear/preconditioners/block_factors.hpp"
+#include "linear/preconditioners/equal_rows.hpp"
 #include "linear/preconditioners/multigrid.hpp"
 #include "linear/preconditioners/preconditioner.hpp"
 
@@ -47,6 +48,7 @@ public:
                 const std::int32_t i = matrix.rows[p], at = next[i]++;
                 column_[at] = c, source_[at] = p;
             }
+        if (!rows_.make(n_, begin_.data(), column_.data())) return false;
         const std::vector<std::int32_t> alone;
         const bool fits = wish.cells && wish.cells->size() == static_cast<std::size_t>(n_);
         const std::vector<std::int32_t>& cells = fits ? *wish.cells : alone;
@@ -73,12 +75,14 @@ public:
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p)
                 scaled_values_[p] = scaled(values[source_[p]], scale_[i]);
         }
+        if (rows_.serves()) rows_.fill(scaled_values_.data());
         // What was given from outside may be no approximation at all, and always has to lead to small residuals.
         from_left_ = weights_ && wish.correction > 0 && wish.kind != Preconditioning::given;
         for (std::int32_t i = 0; from_left_ && i < n_; ++i) from_left_ = weights_[i] > 0 && std::isfinite(weights_[i]);
         if (wish.kind == Preconditioning::given) return true;
         if (wish.kind == Preconditioning::multigrid)
-            return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data(), scale_.data());
+            return multigrid_.factor(n_, begin_.data(), column_.data(), scaled_values_.data(), scale_.data(),
+                                     rows_.serves() ? &rows_ : nullptr);
         if (by_blocks_) return blocks_.factor(scaled_values_.data());
         if (wish.kind == Preconditioning::band) return band_.factor(scaled_values_.data());
         return factors_.factor(scaled_values_.data());
@@ -148,6 +152,7 @@ private:
     // out = R A x
     void multiply(const Number* x, Number* out) noexcept {
         if (given_.apply) return multiply_outside(x, out);
+        if (rows_.serves()) return rows_.multiply(x, [&](std::int32_t i, Number sum) { out[i] = sum; });
         for (std::int32_t i = 0; i < n_; ++i) {
             Number sum(0);
             for (std::int32_t p = begin_[i]; p < begin_[i + 1]; ++p) sum += product(scaled_values_[p], x[column_[p]]);
@@ -335,6 +340,7 @@ private:
     Block<std::int32_t> begin_, column_, source_;
     Block<Number> scaled_values_, basis_, x_, work_;
     Block<double> scale_, unit_, part_, rate_, halves_;
+    EqualRows<Number> rows_;
     GivenProduct given_;
     IncompleteFactors<Number> factors_;
     BlockFactors<Number> blocks_;

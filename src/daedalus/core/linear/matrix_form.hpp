@@ -14,7 +14,7 @@ struct SolverCounts {
     long long factorisations = 0, orderings = 0, fill = 0, operations = 0;
     bool dense = false, krylov = false;
     long long iterations = 0;  // of GMRES
-    bool gave_up = false;      // iterations went nowhere: factors took over
+    bool gave_up = false;      // iterations went nowhere, or were too many: factors took over
     long long band = 0;        // entries a row of a band that was factored; 0: the factors were no band
 };
 

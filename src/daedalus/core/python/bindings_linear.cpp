@@ -23,11 +23,11 @@ MatrixForm form_named(const std::string& name) {
 class PythonLinearSolver {
 public:
     PythonLinearSolver(long long n, std::vector<long long> colind, std::vector<long long> rows, bool complex,
-                       const std::string& form, std::vector<std::int32_t> cells, double most_operations)
+                       const std::string& form, std::vector<std::int32_t> cells, double dearer)
         : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
         check_columns(pattern_.colind, pattern_.rows, n, n, "the matrix");
         PreconditionerWish wish;
-        wish.most_operations = most_operations;
+        wish.dearer = dearer;
         if (form == "multigrid" || form == "chosen") wish.kind = Preconditioning::multigrid;
         if (form == "block_ilu") wish.kind = Preconditioning::block_factors;
         if (form == "banded") wish.kind = Preconditioning::band;
@@ -111,7 +111,7 @@ void bind_linear(nb::module_& module) {
         .def(nb::init<long long, std::vector<long long>, std::vector<long long>, bool, const std::string&,
                       std::vector<std::int32_t>, double>(),
              "n"_a, "colind"_a, "rows"_a, "complex"_a = false, "form"_a = "best", "cells"_a = std::vector<std::int32_t>(),
-             "most_operations"_a = PreconditionerWish().most_operations)
+             "dearer"_a = PreconditionerWish().dearer)
         .def("factor", &Solver::factor, "values"_a, "row_scale"_a = nb::none(), "column_scale"_a = nb::none())
         .def("solve", &Solver::solve, "b"_a)
         .def("time_factor", &Solver::time_factor, "repetitions"_a)

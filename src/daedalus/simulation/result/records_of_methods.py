@@ -38,7 +38,8 @@ class LinearSystems(Record):
     """How the linear systems of implicit steps were solved: dense, sparse, banded or by iteration (krylov).
 
     fill: nonzeros of L and U. operations: multiplications with subtraction of one factorisation. orderings: how often
-    pivots were chosen. gave_up: iterations did not converge, and factors took over. band: entries in a row of a band.
+    pivots were chosen. gave_up: iterations did not converge or cost more, and factors took over. band: entries in a row
+    of a band.
 
     >>> str(LinearSystems("sparse", 68560, 2605152, 1))
     'linear systems: sparse, 68560 nonzeros in L and U, 2.6e+06 operations each'
@@ -67,7 +68,7 @@ class LinearSystems(Record):
         if self.orderings > 1:
             each += f", pivots chosen {self.orderings} times"
         if self.gave_up:
-            each += f"; GMRES with {self.preconditioner} stopped converging after {self.iterations} iterations"
+            each += f"; GMRES with {self.preconditioner} was given up after {self.iterations} iterations"
         return each
 
     def __str__(self) -> str:

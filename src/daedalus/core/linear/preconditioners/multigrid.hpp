@@ -15,6 +15,7 @@
 #include <new>
 #include <vector>
 
+#include "linear/preconditioners/equal_rows.hpp"
 #include "linear/preconditioners/incomplete_factors.hpp"
 
 namespace daedalus {
@@ -101,9 +102,10 @@ public:
     }
 
     // The levels for a matrix whose rows were multiplied by `scale`, to the size of one; false where it has none, or where
-    // there is no memory.
+    // there is no memory. finest: the matrix itself where it has equal rows, which outlives this.
     bool factor(std::int32_t n, const std::int32_t* begin, const std::int32_t* column, const Number* values,
-                const double* scale) noexcept {
+                const double* scale, const EqualRows<Number>* finest = nullptr) noexcept {
+        finest_ = finest;
         try {
             return build(n, begin, column, values, scale);
         } catch (const std::bad_alloc&) {
@@ -302,7 +304,7 @@ private:
         Number *x = own.x.data(), *rest = own.rest.data();
         own.smoother.solve(b, x);
         if (own.aggregates > 0) {
-            subtract(own, b);
+            subtract(k, b);
             own.down.multiply(rest, own.coarse.data());
             cycle(k + 1, own.coarse.data());
             for (std::int32_t i = 0; i < n; ++i) b[i] = x[i] + own.up.row_times(i, own.coarse.data());
@@ -310,18 +312,23 @@ private:
         }
         // On the last level a few rounds are as good as an exact solution.
         for (int round = 0; round < 3; ++round) {
-            subtract(own, b);
+            subtract(k, b);
             own.smoother.solve(rest);
             for (std::int32_t i = 0; i < n; ++i) x[i] += rest[i];
         }
         for (std::int32_t i = 0; i < n; ++i) b[i] = x[i];
     }
     // rest = b - A x
-    static void subtract(Level& own, const Number* b) noexcept {
+    void subtract(std::size_t k, const Number* b) noexcept {
+        Level& own = *levels_[k];
+        Number* rest = own.rest.data();
+        if (k == 0 && finest_)
+            return finest_->multiply(own.x.data(), [&](std::int32_t i, Number sum) { rest[i] = difference(b[i], sum); });
         for (std::int32_t i = 0; i < own.matrix.rows; ++i)
             own.rest[i] = difference(b[i], own.matrix.row_times(i, own.x.data()));
     }
 
+    const EqualRows<Number>* finest_ = nullptr;
     std::vector<std::int32_t> kinds_;
     std::vector<std::unique_ptr<Level>> levels_;
 };

@@ -41,10 +41,8 @@ struct PreconditionerWish {
     double correction = 0;
     // Cycles of one solve, each of which has to gain.
     int most_restarts = 12;
-    // Where solvers may choose: factors of more operations give way to iterations. Measured on reactions on a torus by bdf:
-    // 12.9 s by factors of 6.5e8 operations and 13.9 by multigrid at 128 cells a side; operations grow eightfold for twice
-    // the side, iterations by a factor of four.
-    double most_operations = 1.5e9;
+    // Where solvers may choose: factors give way where they would cost more than so many times the iterations.
+    double dearer = 1.5;
 
     DAEDALUS_INLINE ~PreconditionerWish() = default;
 };
