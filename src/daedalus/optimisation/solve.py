@@ -37,6 +37,7 @@ from daedalus.optimisation.search.finite_guess import with_slopes
 from daedalus.optimisation.search.hidden_inputs import in_the_middle
 from daedalus.optimisation.search.initial_guess import initial_guess
 from daedalus.optimisation.search.mesh_rounds import on_an_open_mesh, on_finer_meshes, tell_coarse_inputs
+from daedalus.optimisation.search.never_negative import fallen_below_zero, with_bounds
 from daedalus.optimisation.search.other_starts import (
     DURATIONS,
     INTERVALS,
@@ -49,11 +50,7 @@ from daedalus.optimisation.search.other_starts import (
     states_between_bounds,
 )
 from daedalus.optimisation.search.patience import searched, within
-from daedalus.optimisation.search.plans_elsewhere import (
-    from_other_starts,
-    that_is_of_the_model,
-    with_hidden_inputs,
-)
+from daedalus.optimisation.search.plans_elsewhere import from_other_starts, that_is_of_the_model, with_hidden_inputs
 from daedalus.optimisation.search.sizes_found import is_too_rough, shows_large_numbers
 from daedalus.optimisation.search.strong_optimum import lower_hamiltonian, moved_jumps
 from daedalus.optimisation.transcription.boundary.independent_ends import possible_ends
@@ -159,6 +156,18 @@ class Solving:
 
     def plan(self, settings: SolveSettings) -> Plan:
         """Search, refine the mesh where that is asked for, and make a plan of what was found."""
+        described, plan = self.description, self._as_written(settings)
+        left = within(settings, plan.outcome.iterations, plan.outcome.seconds)
+        amounts = {} if plan.success or settings.options else fallen_below_zero(described, plan)
+        if left is None or not amounts or plan.ending is ProgramEnding.STOPPED:
+            return plan
+        above = replace(described, bounds=with_bounds(described, amounts))
+        found = Solving(self.model, above, self.settings, self.mesh)._as_written(left)
+        found.add_note(f"no motion takes {', '.join(amounts.values())} below zero: the search was kept from there")
+        return found if found.success else plan
+
+    def _as_written(self, settings: SolveSettings) -> Plan:
+        """What is found with what stands in the place of integrals and kinks, or without where that does not hold."""
         plan, described = self._planned(settings), self.description
         more = described.relaxed or (described.loose and gives_integrals_values(described))
         if not more or (plan.success and rates_are_kept(plan)):
@@ -171,14 +180,13 @@ class Solving:
     def _in_sizes_found(self, settings: SolveSettings) -> Plan:
         """What a search finds; where its numbers are large or small and that hinders it, what one in their sizes finds.
 
-        A position of 1e9 m has a scale by its end. What scale a speed or a force has that brings it there, the search
-        shows.
+        The end of a position tells its scale, 1e9 m; that of a speed or force that brings it there, the search shows.
         """
         plan = self._search(settings)
         outcome, described = plan.outcome, self.description
         left, large = within(settings, outcome.iterations, outcome.seconds), self._shows_sizes(settings, outcome)
-        given = settings.options or described.sizes
-        if left is None or given or not (large or is_too_rough(self.transcription, outcome)):
+        shown = large or is_too_rough(self.transcription, outcome)
+        if left is None or not shown or settings.options or described.sizes:
             return plan
         labels = (*described.system.labels["x"], *described.system.labels["u"])
         sizes = {label: float(np.abs(plan[label]).max()) for label in labels}
