@@ -164,8 +164,10 @@ class ContactStepper(ContactProblem):
             bounds[~closed] = -np.inf
             return bounds, closed, np.zeros(len(info), dtype=bool)
         laws, world = self.bodies.laws[info[:, 1].astype(int)], self.bodies.world
-        # What opens and is pressed again may come back as fast: stopped on its way up it would get energy.
-        bounds = np.minimum(bounds, -np.maximum(world.velocities(twists[0])[:, 0], 0.0))
+        # What has bounced and is pressed again may come back as fast: stopped on its way up it would get energy.
+        opening = world.velocities(twists[0])[:, 0]
+        up = (laws[:, 1] > 0) & (opening > lengths.bounce)
+        bounds = np.where(up, np.minimum(bounds, -opening), bounds)
         ahead = gap + 0.5 * h * world.velocities(twists[1])[:, 0]
         # A bounce that the next step would take back within its length is none: on its way up it would give energy.
         back = -laws[:, 1] * speed
