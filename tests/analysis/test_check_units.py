@@ -70,6 +70,19 @@ def test_an_output_whose_unit_is_another():
     assert str(dd.check_units(m)) == "output momentum: mass*v is in kg*m/s, its unit is in kg*m^2/s^2"
 
 
+def test_a_label_of_several_units_is_not_their_product():
+    """Reactions of joints are forces and torques, and their unit says so."""
+    m = dd.Model("swing")
+    m.gravity([0, 0, -9.81])
+    rod = m.body("rod", 1.0, [0.1, 0.1, 0.1])
+    m.joint("hinge", "revolute", dd.ground, rod, at_b=[0, 0, 0.4], axis_a=[0, 1, 0], coordinates="joint")
+    assert m.freeze().output_units["hinge"] == "N, N*m"
+    assert dd.check_units(m) == []
+    assert not dd.units.is_known("N, N*m")
+    with pytest.raises(dd.InputError):
+        dd.units.convert(1.0, "N, N*m", "N**2*m")
+
+
 # Ramps of circuits are the time itself, a volt a second written as nothing.
 RAMPS = ("nand_gate", "two_bit_adder")
 

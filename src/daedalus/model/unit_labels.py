@@ -42,6 +42,16 @@ def pint_registry() -> Any:
     return pint.UnitRegistry()
 
 
+def pint_unit(unit: str) -> Any:
+    """The unit of a label in Pint.
+
+    Of a label with a comma, one unit for each part of a value, Pint would take the product.
+    """
+    if "," in unit:
+        raise ValueError(f"{unit!r} is not one unit but several")
+    return pint_registry().Unit(unit)
+
+
 @cache
 def is_understood(unit: str) -> bool:
     """Whether values can be converted to a unit label; found without Pint for the labels of every day."""
@@ -49,7 +59,7 @@ def is_understood(unit: str) -> bool:
     if plain or not unit:
         return True
     try:
-        pint_registry().Unit(unit)
+        pint_unit(unit)
     except Exception:
         return False
     return True
@@ -107,5 +117,5 @@ def dimension_of(unit: str) -> tuple[tuple[str, Fraction], ...] | None:
     """
     if not unit or not is_understood(unit):
         return None
-    powers = dict(pint_registry().Unit(unit).dimensionality)
+    powers = dict(pint_unit(unit).dimensionality)
     return tuple(sorted((base, Fraction(power).limit_denominator(1000)) for base, power in powers.items() if power))

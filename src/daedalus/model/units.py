@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.errors import InputError
-from daedalus.model.unit_labels import is_understood, pint_registry
+from daedalus.model.unit_labels import is_understood, pint_registry, pint_unit
 
 __all__ = ["convert", "is_known"]
 
@@ -31,8 +31,10 @@ def convert(value: Any, source: str, target: str) -> Any:
         return _convert_symbol(value, source, target)
     registry = pint_registry()
     try:
-        amount = registry.Quantity(np.asarray(value, dtype=float) if np.ndim(value) else float(value), source)
-        return amount.to(target).magnitude
+        amount = registry.Quantity(
+            np.asarray(value, dtype=float) if np.ndim(value) else float(value), pint_unit(source)
+        )
+        return amount.to(pint_unit(target)).magnitude
     except Exception as error:
         raise InputError(
             f"Cannot convert {source!r} to {target!r}.",

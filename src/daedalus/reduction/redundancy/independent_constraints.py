@@ -16,7 +16,7 @@ import numpy as np
 from daedalus.algebra.rank_decision import NOT_ZERO, REDUNDANT_ON_A_MOTION
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.errors import DaedalusError, SolverError
+from daedalus.errors import DaedalusError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
 from daedalus.model.mechanics.mechanics_part import Mechanics
@@ -28,6 +28,7 @@ from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.written import WrittenEvent
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
+from daedalus.reduction.redundancy.assembled_place import assembled_place
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
 from daedalus.reduction.redundancy.redundant_rows import (
     DependentRows,
@@ -55,8 +56,6 @@ FOLLOWS = 1e-5
 BADLY_CHOSEN = 100.0
 # No rows serve where one over a pivot of their scaled products exceeds this: they are parallel to 1e-3.
 FLAT = 1e6
-# How far from the start consistent states are looked for, in nominal values, one after the other.
-SPREADS = (0.0, 0.1, 0.3, 1.0, 1.0, 1.0)
 NAMES = {
     EventPurpose.NO_LONGER_REDUNDANT: "constraints_no_longer_redundant",
     EventPurpose.BADLY_CHOSEN: "constraints_badly_chosen",
@@ -132,7 +131,7 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
         moving = MovingModel(model, whole=False)
         if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
             return None
-        place = _consistent_place(moving)
+        place = assembled_place(moving)
         found = Redundancy(moving, written, _constraint_rows(model, written), IndependentRows((), (), ()))
         choice = found.choose(place)
         if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
@@ -141,17 +140,6 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
         return None
     found.first = choice
     return found
-
-
-def _consistent_place(moving: MovingModel) -> MotionPlace:
-    """A state near the start that obeys the constraints; angles that nobody gave may have to be far from zero."""
-    u, draw = np.zeros(moving.system.sizes["u"]), np.random.default_rng(2013)
-    for spread in SPREADS[:-1]:
-        try:
-            return MotionPlace(0.0, moving.sample(draw, spread, 0.0, u), u, moving.parameters)
-        except SolverError:
-            continue
-    return MotionPlace(0.0, moving.sample(draw, SPREADS[-1], 0.0, u), u, moving.parameters)
 
 
 @remembered
