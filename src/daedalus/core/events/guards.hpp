@@ -378,6 +378,7 @@ inline void scan_guard(Integration& s, long long guard, Stretch stretch) noexcep
                 if (own.heading() != 0) leave(guards, guard, right);
                 left = right;
             } else {
+                if (j == guard_samples && own.turns_while_resting(right.value)) note_side(s, guard);
                 left.theta = right.theta;
             }
             continue;

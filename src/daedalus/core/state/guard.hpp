@@ -60,6 +60,12 @@ public:
     bool has_returned() const noexcept { return returned_; }
     bool has_sign() const noexcept { return reference_ != 0; }
     bool is_above_floor(double value) const noexcept { return std::fabs(value) > floor_; }
+    // Whether its value at the end of a step has another sign than at the last one, while it rests and neither is trusted.
+    bool turns_while_resting(double value) noexcept {
+        const bool turns = value * resting_ <= 0 && value != resting_;
+        resting_ = value;
+        return turns;
+    }
     bool rests_at(double value) const noexcept { return !has_sign() && std::fabs(value) <= floor_; }
 
     void on(Happening what, double value = 0) noexcept {
@@ -68,7 +74,7 @@ public:
             case Happening::passes_step: value = ahead_; [[fallthrough]];
             case Happening::sees:
                 if (value != 0 && returned_) heading_ = 0, returned_ = false;
-                reference_ = value, floor_ = value == 0 ? floor_ : 0;
+                reference_ = value, floor_ = value == 0 ? floor_ : 0, resting_ = value == 0 ? resting_ : 0;
                 break;
             case Happening::rests: reference_ = 0, floor_ = value; break;
             case Happening::rests_inside: floor_ = value; return;
@@ -115,7 +121,7 @@ public:
 private:
     State state_ = State::resting;
     bool returned_ = false;
-    double reference_ = 0, ahead_ = 0, floor_ = 0, heading_ = 0;
+    double reference_ = 0, ahead_ = 0, floor_ = 0, heading_ = 0, resting_ = 0;
 };
 
 // What is located in one step.
