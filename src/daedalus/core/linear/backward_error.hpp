@@ -59,18 +59,6 @@ public:
         return omega;
     }
 
-    // Leaves b - A x in residual() without measuring it.
-    void leave_residual(const Number* values, const Number* x, const Number* b) noexcept {
-        const Term* entry = entries_.data();
-        for (std::int32_t k = 0; k < n_; ++k) {
-            const std::int32_t i = row_[k];
-            Number left = b[i];
-            for (const Term* end = entry + length_[k]; entry != end; ++entry)
-                left = difference(left, product(values[entry->source], x[entry->column]));
-            residual_[i] = left;
-        }
-    }
-
     Number* residual() noexcept { return residual_.data(); }
 
 private:

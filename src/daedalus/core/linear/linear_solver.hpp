@@ -3,10 +3,9 @@
 // Small or full matrices are eliminated densely, others sparsely. The first answer of every factorisation is
 // measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
-// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). Where two
-// answers needed one such step each, further ones get one and are not measured: what a step gains is a property of the
-// factors. If kept pivots are to blame, they are chosen again on the present values. On request systems are solved by
-// iteration instead, and so are large ones whose factors would cost more, where a model allows for it.
+// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
+// blame, they are chosen again on the present values. On request systems are solved by iteration instead, and so are
+// large ones whose factors would cost more, where a model allows for it.
 #pragma once
 
 #include <limits>
@@ -62,12 +61,10 @@ public:
     void solve(Number* b) noexcept {
         if (krylov_)
             iterate(b);
-        else if (!measuring_)
-            substitute(b);
-        else if (answers_of_one_step_ >= 2)
-            solve_in_two(b);
-        else
+        else if (measuring_)
             solve_measured(b);
+        else
+            substitute(b);
     }
 
     // Iterations multiply by this from now on; the values that are factored precondition them. False: no memory.
@@ -110,7 +107,7 @@ private:
     DAEDALUS_INLINE bool factor_directly(const double* row_scale, const double* column_scale) noexcept {
         const bool done = dense_ ? dense_lu_.factor(values_.data(), row_scale, column_scale)
                                  : sparse_lu_.factor(values_.data(), row_scale, column_scale);
-        measuring_ = dense_ || !done || !sparse_lu_.stable(), answers_of_one_step_ = 0;
+        measuring_ = dense_ || !done || !sparse_lu_.stable();
         orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
         return done;
     }
@@ -190,9 +187,7 @@ private:
         const bool fresh = dense_ ? dense_lu_.fresh() : sparse_lu_.fresh();
         const bool pivots_to_blame = is_alarming(omega) && !fresh && spared_ <= 0;
         spared_ = fresh && is_alarming(omega) ? no_better : spared_ - 1;
-        const bool is_near = !is_alarming(omega);
         omega = refine(b, omega);
-        answers_of_one_step_ = is_near && steps_ == 1 && omega <= acceptable ? answers_of_one_step_ + 1 : 0;
         if (!pivots_to_blame) return;
         if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
         // Refinement on stale pivots was not enough: new ones, here and now.
@@ -209,28 +204,12 @@ private:
         }
     }
 
-    // One answer and one step of refinement.
-    DAEDALUS_COLD void solve_in_two(Number* b) noexcept {
-        for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
-        substitute(b);
-        if (dense_)
-            measure(b);
-        else
-            error_.leave_residual(values_.data(), b, right_.data());
-        add_correction(b);
-    }
-
-    // x + A^-1 (b - A x), with the residual at hand.
-    void add_correction(Number* x) noexcept {
-        Number* correction = residual();
-        substitute(correction);
-        for (std::int32_t i = 0; i < matrix_.n; ++i) x[i] += correction[i];
-    }
-
     // Up to three steps, as long as each halves the error at least; gives the error reached.
     double refine(Number* x, double omega) noexcept {
-        for (steps_ = 0; steps_ < most_refinements && !(omega <= acceptable); ++steps_) {
-            add_correction(x);
+        for (int step = 0; step < most_refinements && !(omega <= acceptable); ++step) {
+            Number* correction = residual();
+            substitute(correction);
+            for (std::int32_t i = 0; i < matrix_.n; ++i) x[i] += correction[i];
             const double before = omega;
             omega = measure(x);
             if (!(omega < 0.5 * before)) break;
@@ -241,8 +220,6 @@ private:
     CompactPattern matrix_;
     bool dense_ = true, krylov_ = false, undecided_ = false, chosen_ = false, gave_up_ = false,
          measuring_ = true;
-    int answers_of_one_step_ = 0;  // in a row, that refinement was needed for
-    int steps_ = 0;                // of the last refinement
     PreconditionerWish wish_;
     const double *row_scale_ = nullptr, *column_scale_ = nullptr;  // of the last factorisation
     int spared_ = 0;
