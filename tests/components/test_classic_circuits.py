@@ -19,6 +19,9 @@ OSCILLATORS = {"astable", "ring_oscillator", "relaxation", "colpitts", "rc_snubb
 OSCILLATORS |= {"emitter_coupled_astable"}
 # The stored waveforms of these two stay within 50 µV of zero and say nothing.
 OSCILLATORS |= {"sepic", "three_phase_inverter"}
+# Operating points that repel at 3e11 1/s: ngspice steps over that in microseconds, and latches in steps of 0.2 ps.
+LATCHES = {"inverting_lm358", "precision_rectifier"}
+OSCILLATORS |= LATCHES
 EVERYDAY = [
     "half_wave", "full_bridge_rectifier", "doubler", "zener_regulator", "class_ab", "cascaded_mirror", "darlington",
     "buck", "boost", "multiplier", "transformer", "warm_amplifier", "substrate_pair", "rtl_inverters",
@@ -63,6 +66,15 @@ def test_waveforms_are_those_of_ngspice(name):
     ours, theirs = tr[f"v_{watched(text)}"], np.array(stored["waveform"])
     allowed = 3 * stored["difference"] + 5e-5 * np.abs(theirs).max()
     assert np.abs(ours - theirs).max() < allowed
+
+
+@pytest.mark.parametrize("name", sorted(LATCHES))
+def test_positive_feedback_latches_as_in_ngspice(name):
+    text = netlist(name)
+    tr = dd.simulate(dd.components.from_spice(text), 1.18456e-10, rtol=1e-6, start="operating_point")
+    # ngspice 39 with .tran 0.2p 400p 0 0.2p.
+    latched = {"inverting_lm358": 10.97600, "precision_rectifier": 11.07591}[name]
+    assert tr[f"v_{watched(text)}"][-1] == pytest.approx(latched, abs=2e-5)
 
 
 @pytest.mark.parametrize("name", ["wien", pytest.param("ring_oscillator", marks=pytest.mark.wide)])
