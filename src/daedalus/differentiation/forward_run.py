@@ -185,7 +185,7 @@ def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorde
     call = {name: value for name, value in case.settings.call.items() if name in ("rtol", "max_step", "max_steps")}
     call |= {name: value for name, value in case.limits.items() if value is not None}
     call["atol"] = rows.tolerances(case)
-    moved = rows.projection(moves_far(case)) if "projection" in case.settings.call else None
+    moved = rows.projection(moves_far(case)) if case.settings.moves_by_formula else None
     if moved is not None:
         call["projection"] = moved.core
     if tables:

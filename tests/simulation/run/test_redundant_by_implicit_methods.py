@@ -73,6 +73,17 @@ def test_mechanisms_with_too_many_constraints(model, name, method):
     assert max(tr.drift().values()) < 1e-10
 
 
+@pytest.mark.wide
+def test_gradients_of_runs_moved_onto_constraints_by_solves():
+    m, name = planar_linkage_in_space(), "crank.angular_velocity[1]"
+    options = {"method": "radau5", "rtol": 1e-8, "atol": 1e-10}
+    found = dd.gradient(m, 0.1, final=m["coupler.position"][0], wrt=[name], **options)[name]
+    start = dd.simulate(m, 0.1, method="trapezoidal", step=0.005)
+    again = dd.gradient(m, 0.1, final=m["coupler.position"][0], wrt=[name], method="trapezoidal", step=0.005)[name]
+    assert max(start.drift().values()) < 1e-12
+    assert found == pytest.approx(again, rel=1e-4)
+
+
 def door(hinges):
     """A door that leans a little, on hinges in one line."""
     m = dd.Model("door")

@@ -188,7 +188,6 @@ void add_projection(nb::handle projection, Plan& plan) {
     if (nb::isinstance<PythonProjection>(projection)) {
         const ConstraintLevels& levels = nb::cast<const PythonProjection&>(projection).core;
         check_sizes(levels.model->function->size_in, plan, "the projection");
-        if (request.implicit) refuse("implicit models take no projection of this kind");
         request.levels = &levels;
         return;
     }

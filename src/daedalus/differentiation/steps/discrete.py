@@ -89,7 +89,7 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
         run = run_on_steps(augmented.rhs.core, attempts, times, y, u, case.p, tables, moved)
         return Recorded(run.t, run.x, lambda: Dense(*run.dense()), ENDINGS[run.status], Work())
     rows = augmented.core_rows
-    exact = rows.projection(True) if "projection" in nominal_settings(case).call else None
+    exact = rows.projection(True) if nominal_settings(case).moves_by_formula else None
     moved = None if exact is None else exact.core
     attempts = implicit_on_steps(case, times, rows.tolerances(case))
     row = rows.row(case, float(times[0]), y)

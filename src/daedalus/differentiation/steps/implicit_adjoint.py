@@ -64,7 +64,7 @@ class ImplicitPullback:
 
 def implicit_pullback_of(case: Case, tableau: Tableau) -> ImplicitPullback | SparsePullback:
     """The pullback of a system by a tableau, made once."""
-    return once(case.system, _pullback, tableau, "projection" in nominal_settings(case).call)
+    return once(case.system, _pullback, tableau, nominal_settings(case).moves_by_formula)
 
 
 def _pullback(system: System, tableau: Tableau, projected: bool) -> ImplicitPullback | SparsePullback:

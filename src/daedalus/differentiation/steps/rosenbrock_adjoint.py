@@ -142,7 +142,7 @@ class RosenbrockPullback:
 
 def rosenbrock_pullback_of(case: Case) -> RosenbrockPullback:
     """The pullback of a system by the Rosenbrock method of a case, made once."""
-    plant, projected = case.plant, "projection" in case.settings.call
+    plant, projected = case.plant, case.settings.moves_by_formula
     assert isinstance(plant, ImplicitPlant)
     return once(case.system, _pullback, plant, case.method, projected)
 

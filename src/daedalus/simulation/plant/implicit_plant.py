@@ -28,7 +28,7 @@ from daedalus.reduction.forms.linearity import may_step
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.plant.charges import charges_of
 from daedalus.simulation.plant.held_levels import held_levels
-from daedalus.simulation.plant.plant import SELDOM, Plant
+from daedalus.simulation.plant.plant import SELDOM, Plant, invariant_projection
 from daedalus.simulation.plant.projection import moved_onto
 
 # Parameters and discrete variables stay the same from step to step.
@@ -245,10 +245,14 @@ class ImplicitPlant(Plant):
         parts = (self.system.resets[order, :], ca.repmat(rest, count, 1), self.system.assigned[order, :])
         return self._compiled("resets", ca.vec(ca.horzcat(*parts).T))
 
-    def _onto_invariants(self) -> Compiled:
-        x = self.system.symbol("x")
+    def _onto_invariants(self) -> Any:
+        """By a formula, by a sparse solve for x where it would be too long; z and x' stay."""
+        held, x = held_levels(self.system, self.index), self.system.symbol("x")
         others = self.system.symbols(("xdot", "z", "t", "u", "p"))
-        state = moved_onto(held_levels(self.system, self.index), x, self.system.nominal["x"] ** 2, others)
+        try:
+            state = moved_onto(held, x, self.system.nominal["x"] ** 2, others)
+        except SolverError:
+            return invariant_projection(self.system, held, x.numel() + self.system.symbol("z").numel())
         return self._compiled("projection", ca.vertcat(state, self.system.symbol("z"), self.system.symbol("xdot")))
 
     @cached_property

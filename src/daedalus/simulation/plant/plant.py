@@ -257,16 +257,19 @@ def by_shape(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 # which is what the core does for the constraints of a mechanism, with W⁻¹ in place of the masses.
 
 
-def invariant_projection(system: System, kept: ca.SX) -> SimpleNamespace:
+def invariant_projection(system: System, kept: ca.SX, further: int = 0) -> SimpleNamespace:
     """The projection onto expressions of (t, x, u, p) as the core takes it, as `core`; its code is in `functions`.
 
+    further: entries of a row behind its states, which stay as they are.
     Raises a SolverError where the invariants depend on each other everywhere: then they determine no way.
     """
-    x, arguments = system.symbol("x"), system.symbols(("t", "x", "u", "p"))
+    t, own, u, p = system.symbols(("t", "x", "u", "p"))
+    x = ca.SX.sym("row", own.numel() + further)
+    arguments, kept = [t, x, u, p], ca.substitute(kept, own, x[: own.numel()])
     jacobian = ca.jacobian(kept, x)
     moved = sorted(set(jacobian.sparsity().get_triplet()[1]))
     resting = sorted(set(range(x.numel())) - set(moved))
-    nominal = np.maximum(np.abs(system.nominal["x"]), NOT_ZERO)
+    nominal = np.maximum(np.abs(np.append(system.nominal["x"], np.ones(further))), NOT_ZERO)
     weights = ca.diag(ca.SX(ca.DM(1.0 / nominal[moved] ** 2)))
     count, states = kept.numel(), len(moved)
     steep = jacobian[:, moved]

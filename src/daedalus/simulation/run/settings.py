@@ -101,6 +101,11 @@ class Settings:
         return _core.Plan(self.rhs, self.core_method, **self.call, rows_at_jumps=True)
 
     @property
+    def moves_by_formula(self) -> bool:
+        """Whether steps end with a move onto what the model keeps that is a formula, whose derivatives are known."""
+        return not isinstance(self.call.get("projection"), _core.Projection | None)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """What the guards of a run are called, in their order."""
         own = self.plant.system
