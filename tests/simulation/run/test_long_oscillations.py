@@ -108,12 +108,13 @@ def test_networks_that_ring_for_long(seed):
     end = 25000 / np.abs(np.linalg.eigvals(network.equations()[0]).imag).max()
     model, start = network.model()
     tr = dd.simulate(model, end, start=start, rtol=RTOL, atol=ATOL)
-    (record,) = told(tr)
+    records = told(tr)
+    assert len(records) == (seed != 28)  # of 28 none is off by more than four
     for name, exact in zip(network.names, network.exact(end)):
         size = max(np.abs(tr[name]).max(), abs(exact))
         off = abs(tr[name][-1] - exact)
-        assert off < 20 * (RTOL * size + ATOL) or name in record.variables
-        assert off < record.steps * RTOL * size + 20 * ATOL
+        assert off < 20 * (RTOL * size + ATOL) or any(name in record.variables for record in records)
+        assert all(off < record.steps * RTOL * size + 20 * ATOL for record in records)
 
 
 def test_small_ripples_on_a_large_motion_are_counted():
