@@ -51,6 +51,15 @@ def test_long_functions_are_read_and_differentiated_once(monkeypatch):
     assert len(others) < 676  # of 1352 unknowns: those that the condition touches
 
 
+def test_a_field_without_conditions_is_searched_for_roots_once(monkeypatch):
+    m = dd.Model("rod")
+    u = m.state("u", 1300, start=np.sin(np.linspace(0, 3, 1300)))
+    m.equation(m.der(u), dd.laplacian(u, 0.1, boundary=("dirichlet", 0.0)) - ca.sin(u))
+    searched = counted(monkeypatch, expressions, "serialised_columns")
+    assert dd.simulate(m, 0.1, method="bdf", save_at=[0.1]).success
+    assert not searched
+
+
 def test_a_short_function_does_not_take_the_place_of_a_long_one(monkeypatch):
     """The equations with conditions of a field are read between two looks at all of them."""
     x = ca.SX.sym("x", 20000)

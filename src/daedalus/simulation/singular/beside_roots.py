@@ -20,7 +20,7 @@ from daedalus.simulation.plant.plants import find_plant
 from daedalus.simulation.result.ending import Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.settings import Settings
-from daedalus.simulation.sliding.rest import has_roots
+from daedalus.simulation.sliding.rest import equations_have_roots
 
 # By how many tolerances states may be off.
 OFF_BY = 10.0
@@ -64,7 +64,7 @@ def _stop(done: Trajectory, name: str, t: float) -> Stop:
 
 @remembered
 def _has_steep_equations(system: System) -> bool:
-    return has_roots(system.residual) and isinstance(find_plant(system), ExplicitPlant)
+    return equations_have_roots(system) and isinstance(find_plant(system), ExplicitPlant)
 
 
 def _unexplained(done: Trajectory, times: np.ndarray, x: np.ndarray, sizes: np.ndarray, length: float) -> np.ndarray:

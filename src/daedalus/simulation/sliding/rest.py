@@ -15,6 +15,7 @@ from daedalus.algebra.agreement import BESIDE
 from daedalus.model.expressions import concatenate, contains
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
+from daedalus.reduction.forms.linearity import surely_without
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.event_records import TransitionKind, TurnedCondition
@@ -95,6 +96,11 @@ def has_roots(expression: ca.SX) -> bool:
     return contains(ca.Function("roots", [concatenate(ca.symvar(expression))], [expression]), ROOTS)
 
 
+def equations_have_roots(system: System) -> bool:
+    """The same of all equations of a system; of many the operations are known."""
+    return not surely_without(system, ROOTS) and has_roots(system.residual)
+
+
 def is_of_states(system: System, guard: ca.SX) -> bool:
     """Whether states, time and parameters alone decide a condition."""
     return not any(ca.depends_on(guard, system.symbol(letter)) for letter in ("xdot", "z", "u"))
@@ -107,7 +113,7 @@ def resting_places(system: System) -> tuple[int, ...]:
     if switches is None:
         return ()
     found = [k for k in range(switches.count) if is_of_states(system, switches.guards[k])]
-    if not found or not has_roots(system.residual):
+    if not found or not equations_have_roots(system):
         return ()
     return tuple(k for k in found if once(system, resting_system, k) is not None)
 
