@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rings import examples
 
 from daedalus import _core
-from daedalus.compilation import compile_function
+from daedalus.compilation import background, compile_function, translate
 from daedalus.compilation.array_code import array_code
 from daedalus.compilation.llvm_code import Style
 from daedalus.model.system.instruction_list import read_instructions
@@ -130,7 +130,7 @@ def test_a_loop_reads_values_that_different_formulas_have_kept():
 def test_loops_that_do_little_wait_for_no_vectors(monkeypatch, tmp_path):
     """The first calls go through plain loops, with the same bits as the vector code that follows."""
     monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
-    monkeypatch.setattr("daedalus.compilation.background.submit", lambda job: None)
+    monkeypatch.setattr("daedalus.compilation.background.submit", lambda job, improves: None)
     x = ca.SX.sym("x", 700)
     f = ca.Function("first_calls", [x], [ca.sin(x) * np.roll(ca.cos(x), 1, 0) + x**2 / (1.25 + x * x)])
     value = np.linspace(-2, 2, 700)
@@ -142,6 +142,24 @@ def test_loops_that_do_little_wait_for_no_vectors(monkeypatch, tmp_path):
     assert compiled.wait().tier == again.tier == "llvm loops"
     np.testing.assert_array_equal(compiled(value)[0], first)
     np.testing.assert_array_equal(first, f(value).full().ravel())
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_stored_loops_need_no_search_for_equal_formulas(monkeypatch, tmp_path, forget, finished):
+    monkeypatch.setenv("DAEDALUS_CACHE", str(tmp_path))
+    x = ca.SX.sym("x", 4000)
+    f = ca.Function("f", [x], [ca.sin(x) * x + x[::-1]])
+    values = np.linspace(-2, 2, 4000)
+    forget()
+    first = compile_function(f, strict=True)
+    expected = first(values)[0]
+    if finished:
+        background.finish()
+    forget()
+    monkeypatch.setattr(translate, "array_code", lambda *rows: pytest.fail("searched again"))
+    again = compile_function(ca.Function("f", [x], [ca.sin(x) * x + x[::-1]]), strict=True)
+    assert again.tier == "disk cache"
+    np.testing.assert_array_equal(again(values)[0], expected)
 
 
 @pytest.mark.wide

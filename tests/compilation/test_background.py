@@ -49,3 +49,15 @@ def test_finish_returns_when_everything_submitted_before_is_done():
     threading.Timer(0.05, gate.set).start()
     background.finish()
     assert done == [1]
+
+
+def test_improvements_wait_while_code_is_asked_for():
+    done, finished = [], threading.Event()
+    with background.asking():
+        background.submit(lambda: done.append("better"), improves=True)
+        background.submit(lambda: done.append("needed"))
+        background.submit(finished.set)
+        assert finished.wait(30)
+        assert done == ["needed"]
+    background.finish()
+    assert done == ["needed", "better"]

@@ -1,5 +1,6 @@
 """compile_function: the chain of fallbacks, sharing in memory and on disk, threads."""
 
+import gc
 import sys
 import threading
 
@@ -302,6 +303,22 @@ def test_long_function_starts_interpreted_and_changes_over(monkeypatch):
     assert (compiled.tier, compiled.reason, compiled.core.kind) == ("llvm O1", "", "machine code")
     after = compiled(start())
     assert all(np.all(same_bits(a, b)) for a, b in zip(before, after))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_whoever_keeps_the_core_alone_gets_final_code(kept):
+    """As the functions of robots and estimators do; what nobody keeps is not compiled."""
+    gate, before = threading.Event(), counts()
+    background.submit(lambda: gate.wait(30))
+    core = compile_function(long_function(4000), strict=True).core
+    assert core.kind == "interpreter"
+    if not kept:
+        core = None
+    gc.collect()
+    gate.set()
+    background.finish()
+    assert changes(before).get("compiled", 0) == int(kept)
+    assert core is None or core.kind == "machine code"
 
 
 def test_pointer_is_swapped_under_running_threads():

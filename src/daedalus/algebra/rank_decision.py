@@ -10,7 +10,6 @@ Appl. 22, 2001). A conductance of 1e-12 S beside others of 1 S counts then, unle
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,8 +44,6 @@ ONE_SIDED, CENTRAL = float(np.sqrt(EPSILON)), float(np.cbrt(EPSILON))
 SAME_FORMULA = 1e-9
 # A value that moved by a smaller share of its size stayed: ten times what values are known to.
 STAYED = 10 * KNOWN
-# Values that may be true as well, at which a matrix is looked at.
-WITNESSES = 2
 # Singular values of a balanced matrix below this share of the largest count as zero: as well as its entries are known.
 SINGULAR = KNOWN
 # Rows of which a smaller share is left beside others follow from them: ten times what their entries are known to.
@@ -68,6 +65,9 @@ POWER_STEPS = 8
 
 # Sweeps and rounds of balancing, and powers of two that are still numbers when two of them are multiplied.
 SWEEPS, MOST_ROUNDS, LARGEST_POWER = 8, 200, 450
+
+# Values that may be true as well, at which a matrix is looked at.
+WITNESSES = 2
 
 # -- full or sparse --------------------------------------------------------------------------------------------
 # Full matrices are factored by LAPACK, sooner than sparse ones where they are small, and have singular values. Their
@@ -170,29 +170,6 @@ def largest_singular_value(matrix: np.ndarray) -> float:
     for _ in range(POWER_STEPS):
         vector = matrix.T @ (matrix @ (vector / np.linalg.norm(vector)))
     return float(np.sqrt(np.linalg.norm(vector)))
-
-
-def counted(slopes: Callable[[np.ndarray], csc_matrix], values: np.ndarray, sizes: np.ndarray) -> csc_matrix:
-    """A sparse matrix of slopes at some values, without entries that are nothing but rounding.
-
-    An entry counts where it is larger than what it changes by between these values and others that may be the true
-    ones as well, which differ by a share of their sizes; size zero belongs to what is known exactly. However small it
-    is, a constant counts then.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> from scipy.sparse import csc_matrix
-    >>> counted(lambda v: csc_matrix([[1e-15, 1.0], [1.0, np.sin(v[0])]]), np.array([np.pi]), np.ones(1)).toarray()
-    array([[1.e-15, 1.e+00],
-           [1.e+00, 0.e+00]])
-    """
-    found, draw = slopes(values), np.random.default_rng(2001)
-    here = found.data.copy()
-    for _ in range(WITNESSES):
-        nearby = values + KNOWN * sizes * draw.choice([-1.0, 1.0], len(values))
-        found.data[np.abs(slopes(nearby).data - here) > np.abs(here)] = 0.0
-    return found
 
 
 def balance(shape: tuple[int, int], rows: np.ndarray, columns: np.ndarray, entries: np.ndarray) -> Balance:

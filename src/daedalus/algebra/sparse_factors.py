@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from daedalus import _core
 
 
+class Iterated(NamedTuple):
+    """Which cell of a field each unknown belongs to, and by which share iterations make residuals smaller."""
+
+    cells: np.ndarray
+    accuracy: float
+
+
 class SparseFactors:
     """The factors of a square matrix whose entries are at known places; entries at one place add up.
+
+    iterated: where factors would cost more, solve by iteration instead.
 
     Example
     -------
@@ -20,8 +31,11 @@ class SparseFactors:
     ([1.0, 1.0], [1.0, 1.0])
     """
 
-    def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray, complex_values: bool = False) -> None:
-        self.size, self._complex = size, complex_values
+    def __init__(
+        self, size: int, rows: np.ndarray, columns: np.ndarray, complex_values: bool = False,
+        iterated: Iterated | None = None,
+    ) -> None:  # fmt: skip
+        self.size, self._complex, self._iterated = size, complex_values, iterated
         places, self._place = np.unique(np.asarray(columns, np.int64) * size + rows, return_inverse=True)
         self._columns, self._rows = np.divmod(places, size)
         self._own = self._solver(self._rows, self._columns)
@@ -29,6 +43,11 @@ class SparseFactors:
         self._turned: _core.LinearSolver | None = None
         self._order: np.ndarray | None = None
         self._values, self._turned_is_factored = np.zeros(len(places)), False
+
+    @property
+    def iterates(self) -> bool:
+        """Whether solutions come from iterations; known behind a factorisation."""
+        return self._own.iterates
 
     def factor(self, values: np.ndarray) -> bool:
         """Whether the matrix with these values can be solved with."""
@@ -55,4 +74,8 @@ class SparseFactors:
     def _solver(self, rows: np.ndarray, columns: np.ndarray) -> _core.LinearSolver:
         """For places sorted by column, then row."""
         begins = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
-        return _core.LinearSolver(self.size, begins.tolist(), rows.tolist(), self._complex)
+        pattern = (self.size, begins.tolist(), rows.tolist(), self._complex)
+        if self._iterated is None:
+            return _core.LinearSolver(*pattern)
+        cells, accuracy = self._iterated
+        return _core.LinearSolver(*pattern, "chosen", cells.tolist(), accuracy=accuracy)

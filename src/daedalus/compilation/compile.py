@@ -128,9 +128,18 @@ def compile_function(
     wish = CodeWish(bool(strict), bool(quick), chosen_compiler(), tuple(sorted(seldom)))
     with _lock:
         compiled = _by_object.get((f.__hash__(), wish))
-    function_rows = _FunctionRows(f)
-    parted = _as_parts(function_rows, wish) if compiled is None else None
-    if compiled is None and parted is None and _is_long(f, wish):
+    if compiled is not None:
+        count("found_in_memory")
+        return compiled.wait() if wait else compiled
+    with background.asking():
+        return _compiled(f, wish, wait)
+
+
+def _compiled(f: ca.Function, wish: CodeWish, wait: bool) -> Compiled:
+    """Code for a function object that may have none yet."""
+    compiled, function_rows = None, _FunctionRows(f)
+    parted = _as_parts(function_rows, wish)
+    if parted is None and _is_long(f, wish):
         wish, wait = (wish._replace(strict=True), wait) if strict_within_reach() else (wish, True)
         with _lock:
             compiled = _by_object.get((f.__hash__(), wish))
@@ -163,7 +172,8 @@ def compile_loops(name: str, rows: Instructions, described: Callable[[], ca.Func
     if not strict_within_reach():
         return None
     wish = CodeWish(True, False, chosen_compiler())
-    looping = _loops_of(rows, wish)
+    with background.asking():
+        looping = _loops_of(rows, wish)
     return None if looping is None else Compiled(NamedRows(name, rows, described), True, looping)
 
 
@@ -310,7 +320,7 @@ def _loops_of(rows: Instructions, wish: CodeWish, wait: bool = False) -> Transla
         return _shared(key, _finished(found.now))
     better = found.better
     translation = _shared(key, Translation(lambda own: better(), found.now, found.now.work))
-    background.submit(_finish_if_wanted(weakref.ref(translation)))
+    background.submit(_finish_if_wanted(weakref.ref(translation)), improves=True)
     return translation
 
 

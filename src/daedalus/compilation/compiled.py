@@ -45,7 +45,8 @@ class Translation:
         self._work: Callable[[Translation], TranslationOutcome] | None = work
         self._working = threading.Lock()
         self._attaching = threading.Lock()
-        self._cores: list[Any] = []
+        # Those that wait for the final code; they keep this alive, also where nobody keeps anything else.
+        self._cores: list[weakref.ref[Any]] = []
         _alive.add(self)
 
     @property
@@ -60,7 +61,7 @@ class Translation:
                 outcome = self._work(self)
                 with self._attaching:
                     self.outcome = outcome
-                    for core in self._cores:
+                    for core in [known for one in self._cores if (known := one()) is not None]:
                         outcome.install(core)
                     self._cores.clear()
                     self._work = None
@@ -82,9 +83,9 @@ class Translation:
         """Give a _core.Function the code there is, and the final code when that is ready."""
         with self._attaching:
             if self.outcome is not None:
-                self.outcome.install(core)
+                self.outcome.install(core, None if self._work is None else self)
             if self._work is not None:
-                self._cores.append(core)
+                self._cores.append(weakref.ref(core))
 
 
 def _free_locks() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -30,7 +31,9 @@ CHUNK = 2000
 # Where loops do it less often than this in a call, a thousand calls do not pay for it: the first ones do without.
 VECTORS_PAY = 2500
 # To be raised whenever the generated code changes, so that older entries of the disk cache are not used.
-CODE_VERSION = 2
+CODE_VERSION = 3
+# How many numbers of working memory code needs, as the last object of its entry in the disk cache.
+_WORK = struct.Struct("<Q")
 
 
 class CodeWish(NamedTuple):
@@ -52,7 +55,7 @@ class CodeWish(NamedTuple):
 
 
 class _NotStoredError(Exception):
-    """The disk cache has no code of a function, and none is to be compiled."""
+    """The disk cache has no code of a function, and none is to be compiled or can be."""
 
 
 class TranslationOutcome(NamedTuple):
@@ -73,13 +76,13 @@ class TranslationOutcome(NamedTuple):
     python: Callable[..., Any] | None = None
     parted: bool = False
 
-    def install(self, core: Any) -> None:
-        """Point a _core.Function at this."""
+    def install(self, core: Any, unfinished: object = None) -> None:
+        """Point a _core.Function at this, which keeps alive what is still to bring its final code."""
         if self.code is not None:
-            core.set_machine_code(self.code.address, self.code.owner)
+            core.set_machine_code(self.code.address, (self.code.owner, unfinished))
         elif self.interpreted is not None:
-            road = interpreter.addresses()
-            core.set_interpreter(road.evaluate, self.interpreted.id, self.interpreted, road.checkout, road.release)
+            road, owner = interpreter.addresses(), (self.interpreted, unfinished)
+            core.set_interpreter(road.evaluate, self.interpreted.id, owner, road.checkout, road.release)
         elif self.python is not None:
             core.set_python(self.python)
 
@@ -191,39 +194,66 @@ def as_loops(rows: Instructions, wish: CodeWish, wait: bool = False) -> LoopsOut
     try:
         host = machine_code.host()
         style = Style(wish.strict, host.has_fused_multiply_add, CHUNK)
+        vector, scalar = (
+            _key(way, rows, wish.strict, host, ca.CasadiMeta.version()) for way in ("llvm loops", "llvm scalar loops")
+        )
+        known = _stored_loops(vector, wish.strict, started)
+        if known is not None:
+            return LoopsOutcome(known)
+        known = None if wait else _stored_loops(scalar, wish.strict, started)
+        if known is not None:
+            return LoopsOutcome(known, lambda: _written_loops(vector, _repeated(rows, style), True, started))
         written = array_code(rows, style)
         if written is None:
             return None
-        key = _key("llvm loops", rows, wish.strict, host, ca.CasadiMeta.version())
         if not wait and wish.strict and written.written * VECTORS_PAY > len(rows):
-            return _loops_in_two_steps(key, written, started)
-        return LoopsOutcome(_vector_loops(key, written, wish.strict, started))
+            now = _written_loops(scalar, written, True, started, vectors=False)
+            return LoopsOutcome(now, lambda: _written_loops(vector, written, True, time.perf_counter()))
+        return LoopsOutcome(_written_loops(vector, written, wish.strict, started))
     except (ImportError, OSError, RuntimeError):
         return None
 
 
-def _loops_in_two_steps(key: str, written: ArrayCode, started: float) -> LoopsOutcome:
-    """Vector code out of the disk cache, else loops without vectors for the time until there is vector code."""
+def _repeated(rows: Instructions, style: Style) -> ArrayCode:
+    """The loops of a function that is known to have them."""
+    written = array_code(rows, style)
+    if written is None:
+        raise RuntimeError("a function whose code was stored as loops has none")
+    return written
+
+
+def _stored_loops(key: str, strict: bool, started: float) -> TranslationOutcome | None:
+    """Loops out of the disk cache, without a search for equal formulas; None where they are not there."""
+
+    def missing() -> list[bytes]:
+        raise _NotStoredError
+
     try:
-        return LoopsOutcome(_vector_loops(key, written, True, started, only_stored=True))
+        (code, work), _ = disk_cache.code_of(key, lambda objects: _linked_with_work(objects, strict), missing)
     except _NotStoredError:
-        objects = [machine_code.object_code(written.text, 1, loops=True, vectors=False)]
-        code, seconds = machine_code.link(objects, True), time.perf_counter() - started
-        now = TranslationOutcome("llvm scalar loops", "", seconds, code, work=written.work)
-        return LoopsOutcome(now, lambda: _vector_loops(key, written, True, time.perf_counter()))
+        return None
+    return TranslationOutcome("disk cache", "", time.perf_counter() - started, code, work=work)
 
 
-def _vector_loops(
-    key: str, written: ArrayCode, strict: bool, started: float, only_stored: bool = False
+def _written_loops(
+    key: str, written: ArrayCode, strict: bool, started: float, vectors: bool = True
 ) -> TranslationOutcome:
     def compiled() -> list[bytes]:
-        if only_stored:
-            raise _NotStoredError
-        return [machine_code.object_code(written.text, 2, loops=True)]
+        code = machine_code.object_code(written.text, 2 if vectors else 1, loops=True, vectors=vectors)
+        return [code, _WORK.pack(written.work)]
 
-    code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, strict), compiled)
-    tier, seconds = "disk cache" if stored else "llvm loops", time.perf_counter() - started
-    return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work)
+    (code, work), stored = disk_cache.code_of(key, lambda objects: _linked_with_work(objects, strict), compiled)
+    tier = "disk cache" if stored else "llvm loops" if vectors else "llvm scalar loops"
+    seconds = time.perf_counter() - started
+    return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=work)
+
+
+def _linked_with_work(objects: Sequence[bytes], strict: bool) -> tuple[machine_code.MachineCode, int]:
+    """Code, and how many numbers of working memory it needs: the last object of its entry."""
+    *code, work = objects
+    if len(work) != _WORK.size:
+        raise RuntimeError("an entry of the code cache has no size of its working memory")
+    return machine_code.link(code, strict), _WORK.unpack(work)[0]
 
 
 def as_parts(rows: Instructions, wish: CodeWish, base: int) -> TranslationOutcome | None:
@@ -235,24 +265,26 @@ def as_parts(rows: Instructions, wish: CodeWish, base: int) -> TranslationOutcom
     try:
         host, width = machine_code.host(), lane_width()
         style = Style(False, host.has_fused_multiply_add, AT_ONCE, wish.seldom, base)
-        written = part_code(rows, style, width) if width else None
-        if written is None:
+        if not width:
             return None
         level = min(machine_code.MOST_EFFORT, 2)
 
         def compiled() -> list[bytes]:
+            written = part_code(rows, style, width)
+            if written is None:
+                raise _NotStoredError
             objects = [machine_code.object_code(text, level) for text in written.straight]
             objects += [machine_code.object_code(text, 0) for text in written.early]
-            return [*objects, lane_object(written.lanes)]
+            return [*objects, lane_object(written.lanes), _WORK.pack(written.work)]
 
         key = _key("parts side by side", rows, host, width, level, ca.CasadiMeta.version(), wish.seldom, base)
-        code, stored = disk_cache.code_of(key, lambda objects: machine_code.link(objects, False), compiled)
+        (code, work), stored = disk_cache.code_of(key, lambda objects: _linked_with_work(objects, False), compiled)
+    except _NotStoredError:
+        return None
     except (ImportError, OSError, RuntimeError):
         return None
     tier, seconds = "disk cache" if stored else "llvm parts", time.perf_counter() - started
-    return TranslationOutcome(
-        tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=written.work, parted=True
-    )
+    return TranslationOutcome(tier, "", seconds, code, uncached=disk_cache.why_not_used(), work=work, parted=True)
 
 
 def _with_c_compiler(f: ca.Function, rows: Instructions, strict: bool, reasons: list[str]) -> TranslationOutcome | None:

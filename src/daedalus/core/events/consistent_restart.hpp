@@ -245,7 +245,27 @@ inline void renew_guards(Integration& s) noexcept {
 
 inline bool has_code(const Clocks& clocks, long long clock) { return clocks.calls && clocks.calls[clock].is_present; }
 
-// What lies behind each actor of the round, asked of the model: of several one after the other.
+// Whether the round has an actor that the model can be asked about: what code assigns is known to the code alone.
+inline bool has_actor(const Integration& s) noexcept {
+    const Guards& guards = s.guards;
+    const Clocks& clocks = s.clocks;
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r)
+        if (guards.roots[r].acts && guards.calls.has_resets) return true;
+    for (long long k = clocks.round_begin; k < clocks.due_next; ++k)
+        if (!has_code(clocks, clocks.due[k])) return true;
+    return false;
+}
+
+// Whether the model is asked for what lies behind a round that moved states or changed discrete variables that equations
+// read: with these z and x' of a higher index change, which no solve at the states alone finds.
+inline bool asks_restart(Integration& s, bool moved) noexcept {
+    if (!s.guards.calls.has_restart) return false;
+    const bool deep = s.implicit && implicit_of(s).model.higher_index;
+    return has_actor(s) ? moved || deep : deep && !moved;
+}
+
+// What lies behind each actor of the round, asked of the model: of several one after the other. Behind none of them nothing
+// is assigned, and what follows from the discrete variables is asked for.
 inline Status ask_restarts(Integration& s) noexcept {
     Guards& guards = s.guards;
     Assigned& assigned = guards.assigned;
@@ -266,6 +286,7 @@ inline Status ask_restarts(Integration& s) noexcept {
     // Clocks of this round lie before due_next; what code assigns is known to the code alone.
     for (long long k = clocks.round_begin; k < clocks.due_next && going; ++k)
         if (!has_code(clocks, clocks.due[k])) going = ask(events + clocks.due[k]);
+    if (going && held != assigned.held) going = ask(-1);
     if (going) return Status::going;
     copy(assigned.row_before, s.n, s.x);  // the run ends before the instant
     return s.abort_called ? Status::aborted : Status::inconsistent;

@@ -31,10 +31,23 @@ inline long long way_back(const Guards& guards, long long root) {
 }
 
 // Whether a guard that began nearer to zero than the tolerance tells is on its way out where a longer step has it at zero: a
-// run that leaves what it slid along, with a step too long for the motion that begins there.
-inline bool moves_away(double reference, double value, double near) noexcept {
-    const double away = std::fabs(reference);
-    return away > 0 && away <= near && on_one_side(reference, value) && std::fabs(value) - away > told_apart * spacing(away);
+// run that leaves what it slid along, with a step too long for the motion that begins there. Such a run begins beside zero;
+// a guard that has crossed zero in this run is near it because it has just turned, and its next zero is an ordinary one.
+inline bool moves_away(const Guard& own, double value, double near) noexcept {
+    const double reference = own.reference(), away = std::fabs(reference);
+    return own.met == 0 && away > 0 && away <= near && on_one_side(reference, value) &&
+           std::fabs(value) - away > told_apart * spacing(away);
+}
+
+// Below this value a guard is zero at the end of a step, as far as the tolerance and rounding tell.
+inline double nearly_zero(const Integration& s, long long guard, double end) noexcept {
+    const Guards& guards = s.guards;
+    double largest = 0;
+    for (int j = 0; j < guard_samples; ++j)
+        largest = std::fmax(largest, std::fabs(guards.samples[j * guards.count + guard]));
+    const Guard& own = guards.each[guard];
+    const double rounding = std::fmax(told_apart * spacing(end) * std::fabs(own.rate), own.noise);
+    return std::fmax(s.method->near_zero * s.rtol * largest, rounding);
 }
 
 // Redoes the step so that it ends where the guard of a root is zero, to rounding. False where the redone solution keeps
@@ -87,13 +100,8 @@ inline bool cut_step(Integration& s, long long place) noexcept {
     s.end_known = s.dense_known = false;
 
     // Beyond zero, or as near as the tolerance tells: the event is there. A guard that rested has no sign to keep.
-    const double side = root.rising ? 1 : -1;
-    double largest = 0;
-    for (int j = 0; j < guard_samples; ++j)
-        largest = std::fmax(largest, std::fabs(s.guards.samples[j * s.guards.count + guard]));
-    const double rounding = std::fmax(told_apart * spacing(end) * std::fabs(rate), s.guards.each[guard].noise);
-    const double near = std::fmax(s.method->near_zero * s.rtol * largest, rounding);
-    if (moves_away(s.guards.each[guard].reference(), value, near)) {
+    const double side = root.rising ? 1 : -1, near = nearly_zero(s, guard, end);
+    if (moves_away(s.guards.each[guard], value, near)) {
         s.guards.roots.overflow = true;
         return false;
     }
@@ -167,6 +175,35 @@ inline long long cut_at_first(Integration& s) noexcept {
     }
 }
 
+// Whether a guard jumps at a root on the dense output of the whole step: what it changes by there does not shrink with the
+// time in which it does.
+inline bool jumps_at(Integration& s, const Root& root, double whole) noexcept {
+    const auto change_within = [&](double reach) {
+        double ends[2] = {std::fmax(root.theta - reach, 0.0), std::fmin(root.theta + reach, 1.0)};
+        for (double& end : ends) {
+            evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, end, s.stage);
+            guards_at(s, s.t + end * whole, s.stage, s.guards.now);
+            end = s.guards.now[root.guard];
+        }
+        return std::fabs(ends[1] - ends[0]);
+    };
+    return change_within(slope_look * beside_part) > 0.5 * change_within(beside_part);
+}
+
+// Which guards the motion has led to zero where the step was cut. Those of roots were zero on the dense output of the whole
+// step, but for its error; a switch that rested has left zero there.
+inline void note_led(Integration& s, double whole) noexcept {
+    Guards& guards = s.guards;
+    const auto is_zero = [&](long long guard) { return std::fabs(guards.before[guard]) <= nearly_zero(s, guard, s.t_new); };
+    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].led = is_zero(guard);
+    for (long long r = guards.roots.early; r < guards.roots.count; ++r) {
+        const Root& root = guards.roots[r];
+        bool& led = guards.each[root.guard].led;
+        led = led || root.contrary || !jumps_at(s, root, whole);
+    }
+    copy(guards.before, guards.count, guards.now);
+}
+
 // Looks for events in the accepted step; true if the step was cut. Afterwards the roots before early_count belong
 // inside the step, those from there up to root_count happen together at its end.
 inline bool handle_guards(Integration& s) noexcept {
@@ -195,6 +232,7 @@ inline bool handle_guards(Integration& s) noexcept {
     }
     guards.roots.count = kept;
     copy(guards.now, guards.count, guards.before);
+    note_led(s, whole);
     return true;
 }
 
@@ -225,7 +263,8 @@ inline void record_early_events(Integration& s, double whole_begin, double whole
         if (redone) time = s.t + on_redone_step(s, root.guard, (time - s.t) / (s.t_new - s.t)) * (s.t_new - s.t);
         evaluate_polynomial(s.coefficients, s.method->degree(s), s.lanes, (time - s.t) / (s.t_new - s.t), s.stage);
         copy(s.stage, s.n, assigned.row_before);
-        push_event(s.recorder.events, root.guard, time, assigned.row_before, assigned.row_before, assigned.width, 0);
+        const bool led = !jumps_at(s, {root.guard, (time - s.t) / (s.t_new - s.t), root.rising}, s.t_new - s.t);
+        push_event(s.recorder.events, root.guard, time, assigned.row_before, assigned.row_before, assigned.width, 0, led);
         ++guards.each[root.guard].seen;
     }
 }

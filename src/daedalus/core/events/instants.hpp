@@ -52,9 +52,9 @@ inline bool cuts(const Guards& guards, long long guard, long long number) {
     return own.action == 1 || (own.action != 0 && (guards.calls.has_resets || number >= own.occurrence));
 }
 
-// At a jump no guard has a rate.
+// At a jump no guard has a rate, and no motion leads one to zero.
 inline void forget_rates(Guards& guards) noexcept {
-    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].rate = 0;
+    for (long long guard = 0; guard < guards.count; ++guard) guards.each[guard].rate = 0, guards.each[guard].led = false;
 }
 
 inline void forget_headings(Guards& guards) noexcept {
@@ -240,11 +240,15 @@ inline Status take_assignments(Integration& s, Happened& all) noexcept {
         for (long long r = guards.roots.early; r < guards.roots.count; ++r)
             guards.each[guards.roots[r].guard].written = guards.now[guards.roots[r].guard];
     }
-    if (acted && guards.calls.has_restart)
-        if (const Status status = ask_restarts(s); status != Status::going) return status;
+    bool asked = asks_restart(s, moved);
+    if (asked)
+        if (const Status status = ask_restarts(s); status != Status::going) {
+            if (moved || status == Status::aborted) return status;
+            asked = false;  // the first step finds z
+        }
     if (acted && s.linear.keeps_constraints)
         if (const Status status = project(s, s.t, s.x, true); status != Status::going) return status;
-    return s.implicit && !solve_restart(s, s.x, acted) ? restart_failure(s) : Status::going;
+    return s.implicit && !solve_restart(s, s.x, asked) ? restart_failure(s) : Status::going;
 }
 
 inline Status one_round(Integration& s, Happened& all) noexcept {
@@ -280,8 +284,8 @@ inline Status one_round(Integration& s, Happened& all) noexcept {
         if (root.moving && moved) note_heading(guards, root);
         EventRows& events = s.recorder.events;
         if (events.count == events.capacity) return endless_instant(s);
-        push_event(events, root.guard, s.t, assigned.row_before, assigned.new_values, assigned.width, all.round);
         const Guard& own = guards.each[root.guard];
+        push_event(events, root.guard, s.t, assigned.row_before, assigned.new_values, assigned.width, all.round, own.led);
         all.terminal |= root.acts && own.action == 2 && own.seen >= own.occurrence;
     }
     if (guards.switches.count == 0 || !(turned || all.restarts)) return Status::going;

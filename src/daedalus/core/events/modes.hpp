@@ -30,7 +30,7 @@ inline bool turn_fired(Integration& s) noexcept {
         const Root& root = guards.roots[r];
         if (!is_switch(guards, root.guard)) continue;
         turn(guards, root.guard, root.rising);
-        guards.each[root.guard].located = true;
+        guards.each[root.guard].located |= guards.each[root.guard].led;
         ++guards.switches.turns, any = true;
     }
     return any;
@@ -79,6 +79,7 @@ inline Status settle_modes(Integration& s) noexcept {
         if (guard == guards.count) return Status::going;
         if (rests_by_rounding(s, guard)) continue;
         turn(guards, guard, guards.now[guard] > 0);
+        guards.each[guard].located |= guards.each[guard].led;
         if (s.implicit && !solve_restart(s, s.x, false)) return restart_failure(s);
     }
     return Status::chattering;

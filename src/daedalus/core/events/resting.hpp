@@ -45,7 +45,7 @@ inline bool jumps_at_zero(Integration& s, long long guard) noexcept {
 // guard: within the error of the step it rests where it is. What rounding leaves of it has the unit behind the turn: the
 // current of a diode that ends becomes a voltage, a billion times as large, and the other way round. So does a guard on z
 // that its reset left at zero where z was solved for again: the end of a step has an error in z of its own, which a fixed
-// step tells nothing of. A switch that is led back to zero turns at its floor, which stays as it was: else it would grow
+// step tells nothing of, unless z was solved for before the reset too. A switch that is led back to zero turns at its floor, which stays as it was: else it would grow
 // from turn to turn.
 inline void rest_fired(Integration& s) noexcept {
     Guards& guards = s.guards;
@@ -61,7 +61,7 @@ inline void rest_fired(Integration& s) noexcept {
         const double value = guards.now[guard], now = std::fabs(value);
         const bool moved = is_switch(guards, guard) || own.heading() != 0;
         const double way = std::fabs(own.rate * s.last_step);
-        const bool stayed = s.implicit && std::fabs(own.written) <= told_apart * level;
+        const bool stayed = s.implicit && std::isnan(own.renewed) && std::fabs(own.written) <= told_apart * level;
         bool rests = (stayed && now <= solved_share * way) || (moved && now <= s.rtol * way);
         if (s.implicit && is_switch(guards, guard)) {
             const double rounding = guard_rounding(s, guard), rate = rate_away(s, guards.roots[r], rounding);
@@ -70,7 +70,8 @@ inline void rest_fired(Integration& s) noexcept {
             if (std::isfinite(unit)) level = std::fmax(level * unit, rounding);
             guards_at(s, s.t, s.x, guards.now);
         }
-        rests |= own.is_left_at(value);
+        // One that a jump has carried across zero is not at it.
+        rests |= own.is_left_at(value) && now <= 2 * std::fabs(own.renewal) + level;
         if (rests) level = std::fmax(level, now);
         own.on(Guard::Happening::rests, told_apart * level);
         if (!contrary) own.met = own.floor();

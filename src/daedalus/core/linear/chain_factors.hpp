@@ -60,12 +60,12 @@ public:
 
     // Factors a matrix of these values, in the order of the pattern. A pivot that is zero or not finite, or nearly so, is only
     // called poor: chosen by value, there may be others.
-    Quality factor(const Number* values) noexcept {
+    Quality factor(const Number* values, PivotWatch& seen) noexcept {
         stable_ = !is_complex<Number> && half_ <= 1;
-        if (full_) return with_half([&](auto half) { return eliminate(half, InBand{values, matrix_->begin.data(), half_}); });
+        if (full_) return with_half([&](auto half) { return eliminate(half, InBand{values, matrix_->begin.data(), half_}, seen); });
         if (matrix_->nonzeros < fill() - half_ * (half_ + 1)) std::fill_n(numbers_.data(), numbers_.size(), Number(0));
         for (std::int32_t p = 0; p < matrix_->nonzeros; ++p) numbers_[slot_[p]] = values[p];
-        return with_half([&](auto half) { return eliminate(half, InPlace()); });
+        return with_half([&](auto half) { return eliminate(half, InPlace(), seen); });
     }
     // Whether every answer with the last factors has a backward error of some roundings.
     bool stable() const noexcept { return stable_; }
@@ -237,7 +237,7 @@ private:
     }
 
     template <class Known, class Values>
-    Quality eliminate(Known known, const Values& values) noexcept {
+    Quality eliminate(Known known, const Values& values, PivotWatch& seen) noexcept {
         const std::int32_t half = Known::of(half_);
         PivotWatch watch;
         bool poor = false, stable = stable_;
@@ -268,6 +268,7 @@ private:
         stable_ = stable;
         for (std::int32_t i = middle_; i < middle_ + half; ++i) values.inner(i, inner(i) + half_);
         for (std::int32_t i = middle_; i < middle_ + half; ++i) poor |= !eliminate_inner(i, watch);
+        seen = watch;
         return poor ? Quality::poor : watch.quality();
     }
 

@@ -70,7 +70,7 @@ public:
 
     // Factors a matrix of these values, in the order of the pattern. A pivot that is zero, or nearly so, is only called
     // poor: chosen by value, there may be others.
-    Quality factor(const Number* values) noexcept {
+    Quality factor(const Number* values, PivotWatch& seen) noexcept {
         PivotWatch watch;
         Desk& desk = desks_[0];
         desk.clear();
@@ -82,7 +82,9 @@ public:
             desk.put(subtree_[k].last, rests_.data() + subtree_[k].rest, fronts_.below(subtree_[k].last));
             next = subtree_[k].last + 1;
         }
-        return eliminate(next, fronts_.count(), values, desk, watch) ? watch.quality() : Quality::poor;
+        const bool done = eliminate(next, fronts_.count(), values, desk, watch);
+        seen = watch;
+        return done ? watch.quality() : Quality::poor;
     }
 
 private:

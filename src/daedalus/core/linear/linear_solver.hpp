@@ -3,13 +3,15 @@
 // Small or full matrices are eliminated densely, others sparsely. The first answer of every factorisation is
 // measured; a bad one is refined,
 //   x <- x + A^-1 (b - A x),
-// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989). If kept pivots are to
-// blame, they are chosen again on the present values. On request systems are solved by iteration instead, and so are
-// large ones whose factors would cost more, where a model allows for it.
+// and so is every further answer of that factorisation (Skeel 1980; Arioli, Demmel, Duff 1989), as are all of one in
+// which entries grew. If kept pivots are to blame, they are chosen again on the present values; if entries grow with new
+// ones as well, by a stricter rule. What is no answer then, either, is given as not a number. On request systems are
+// solved by iteration instead, and so are large ones whose factors would cost more, where a model allows for it.
 #pragma once
 
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "linear/backward_error.hpp"
 #include "linear/dense_lu.hpp"
@@ -75,6 +77,13 @@ public:
     // Iterations measure corrections by these weights, from the next factorisation on; nullptr: residuals.
     void weigh_by(const double* weights) noexcept { krylov_solver_.weigh_by(weights); }
 
+    // Iterations leave this part of the error of a correction from now on, where they measure corrections; gives the part
+    // that they left until now.
+    double leave(double part) noexcept { return std::exchange(krylov_solver_.wish.correction, part); }
+
+    // Answers with this backward error are good enough, from the next factorisation on; one of rounding always is.
+    void accept(double error) noexcept { acceptable = larger(error, rounding); }
+
     // A X = B in place, for some columns at once, where answers are known to be good; `y` has room for n rows of them.
     template <int width>
     void solve_band(const ColumnBand& band, double* y) noexcept {
@@ -101,7 +110,8 @@ public:
 
     long long factorisations = 0, orderings = 0;
     // Rounding alone stays below this; above it, refinement has something to gain. Whoever needs less may say so.
-    double acceptable = 64 * std::numeric_limits<double>::epsilon();
+    static constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
+    double acceptable = rounding;
 
 private:
     DAEDALUS_INLINE bool factor_directly(const double* row_scale, const double* column_scale) noexcept {
@@ -162,7 +172,14 @@ private:
     static constexpr int most_refinements = 3;
     // Where new pivots are no better, the matrix is to blame: so many answers are refined only, and no pivots chosen.
     static constexpr int no_better = 256;
+    // Choosing pivots of a sparse matrix takes as long as so many refined answers (16 to 90 unknowns of circuits: 20 to 135 us
+    // beside 0.5 to 3): kept ones that refinement makes up for serve until they have cost as much.
+    static constexpr int refined_a_choice = 40;
 
+    // Above this, not even half of the digits of what was asked for are left: that is no answer.
+    static constexpr double wrong = 1.5e-8;
+
+    bool is_wrong(double omega) const noexcept { return !(omega <= larger(wrong, acceptable)); }
     bool is_alarming(double omega) const noexcept { return !(omega <= larger(alarming, acceptable)); }
 
     DAEDALUS_INLINE void substitute(Number* b) noexcept {
@@ -179,29 +196,57 @@ private:
     Number* residual() noexcept { return dense_ ? dense_lu_.residual() : error_.residual(); }
 
     DAEDALUS_COLD void solve_measured(Number* b) noexcept {
-        for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i];
+        bool says_something = false;  // nothing is good as the answer to nothing
+        for (std::int32_t i = 0; i < matrix_.n; ++i) right_[i] = b[i], says_something |= magnitude(b[i]) > 0;
         substitute(b);
         double omega = measure(b);
-        measuring_ = !(omega <= acceptable);
-        if (!measuring_) return;
+        measuring_ = !(omega <= acceptable) || !says_something || !(dense_ || sparse_lu_.calm());
+        if (omega <= acceptable) return;
         const bool fresh = dense_ ? dense_lu_.fresh() : sparse_lu_.fresh();
-        const bool pivots_to_blame = is_alarming(omega) && !fresh && spared_ <= 0;
+        const bool spared = spared_ > 0, pivots_to_blame = is_alarming(omega) && !fresh && !spared;
         spared_ = fresh && is_alarming(omega) ? no_better : spared_ - 1;
         omega = refine(b, omega);
-        if (!pivots_to_blame) return;
-        if (omega <= acceptable) return dense_ ? dense_lu_.forget_pivots() : sparse_lu_.forget_pivots();
-        // Refinement on stale pivots was not enough: new ones, here and now.
-        for (std::int32_t i = 0; i < matrix_.n; ++i) first_answer_[i] = b[i], b[i] = right_[i];
-        const bool chosen = dense_ ? dense_lu_.choose_again(values_.data()) : sparse_lu_.choose_again(values_.data());
-        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
-        if (chosen) {
-            substitute(b);
-            omega = measure(b);
-            if (is_alarming(omega)) spared_ = no_better;
-            refine(b, omega);
-        } else {
-            for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = first_answer_[i];
+        if (pivots_to_blame && omega <= acceptable) {
+            if (dense_) return dense_lu_.forget_pivots();
+            if (++refined_ < refined_a_choice) return;
+            refined_ = 0;
+            return sparse_lu_.forget_pivots();
         }
+        // Refinement on stale pivots was not enough: new ones, here and now.
+        if (pivots_to_blame || (!fresh && is_wrong(omega))) {
+            const Number* values = values_.data();
+            omega = solve_again(b, omega, dense_ ? dense_lu_.choose_again(values) : sparse_lu_.choose_again(values));
+        }
+        // Entries grow with pivots chosen by rows; of the strictest ones nothing better can be had.
+        if (is_wrong(omega) || (is_alarming(omega) && (fresh || !spared))) omega = solve_strictly(b, omega);
+        if (!is_wrong(omega)) return;
+        for (std::int32_t i = 0; i < matrix_.n; ++i) b[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
+    // The answer with new pivots, if they could be chosen; the one there is, if it is the better one.
+    double solve_again(Number* x, double omega, bool chosen) noexcept {
+        orderings = dense_ ? dense_lu_.orderings : sparse_lu_.orderings;
+        if (!chosen) return omega;
+        for (std::int32_t i = 0; i < matrix_.n; ++i) first_answer_[i] = x[i], x[i] = right_[i];
+        substitute(x);
+        double now = measure(x);
+        if (is_alarming(now)) spared_ = no_better;
+        now = refine(x, now);
+        if (now <= omega) return now;
+        for (std::int32_t i = 0; i < matrix_.n; ++i) x[i] = first_answer_[i];
+        return omega;
+    }
+
+    // With pivots that let nothing grow; full matrices have such ones among the sparse ones.
+    double solve_strictly(Number* x, double omega) noexcept {
+        if (dense_ && is_wrong(omega) && error_.make(matrix_) && sparse_lu_.make(matrix_)) {
+            dense_ = false;
+            omega = solve_again(x, omega, sparse_lu_.factor_strictly(values_.data(), nullptr, nullptr));
+            dense_ = is_wrong(omega);
+        } else if (!dense_ && !(sparse_lu_.strict() && sparse_lu_.fresh())) {
+            return solve_again(x, omega, sparse_lu_.choose_strictly(values_.data()));
+        }
+        return omega;
     }
 
     // Up to three steps, as long as each halves the error at least; gives the error reached.
@@ -223,6 +268,7 @@ private:
     PreconditionerWish wish_;
     const double *row_scale_ = nullptr, *column_scale_ = nullptr;  // of the last factorisation
     int spared_ = 0;
+    int refined_ = 0;  // answers that kept pivots were to blame for, since pivots were chosen for that reason
     // Of iterations that nobody asked for: since the last factorisation, and what they and factors in their place cost.
     long long solutions_ = 0, judged_iterations_ = 0;
     int rounds_ = 0;

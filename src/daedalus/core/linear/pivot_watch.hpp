@@ -38,12 +38,16 @@ public:
     void join(const PivotWatch& other) noexcept {
         poor_ |= other.poor_, growth_ = larger(other.growth_, growth_);
     }
+    // Whether entries grew so little that one good answer speaks for all others of these factors.
+    bool calm() const noexcept { return growth_ <= harmless_growth; }
     Quality quality() const noexcept { return poor_ || !(growth_ <= most_growth) ? Quality::poor : Quality::good; }
 
 private:
     // A kept pivot may be this small in its row, and entries (of size one at first) may grow so far, before other
     // pivots are chosen. Half the digits are left then, from which one refinement gives the rest.
     static constexpr double least_pivot = 1e-6, most_growth = 1e6;
+    // Growth as large leaves twelve digits of an answer that nobody looks at.
+    static constexpr double harmless_growth = 1e4;
 
     double growth_ = 0;
     bool poor_ = false;

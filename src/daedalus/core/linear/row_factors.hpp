@@ -44,7 +44,7 @@ public:
     }
 
     // Factors a matrix of these values, in the order of the pattern.
-    Quality factor(const Number* values) noexcept {
+    Quality factor(const Number* values, PivotWatch& seen) noexcept {
         const std::int32_t *a_begin = a_begin_.data(), *a_column = a_column_.data(), *a_source = a_source_.data();
         const double* a_scale = a_scale_.data();
         Number *work = work_.data(), *inverse = inverse_.data();
@@ -60,6 +60,7 @@ public:
             watch.see(size, largest, e_->lower_begin[i + 1] > e_->lower_begin[i]);
             inverse[i] = reciprocal(pivot);
         }
+        seen = watch;
         return watch.quality();
     }
 

@@ -48,7 +48,7 @@ public:
     }
 
     // Factors a matrix of these values, in the order of the pattern.
-    Quality factor(const Number* values) noexcept {
+    Quality factor(const Number* values, PivotWatch& seen) noexcept {
         Number* factors = factors_.data();
         const std::int32_t* place = source_place_.data();
         const double* scale = scale_.data();
@@ -60,6 +60,7 @@ public:
             const bool done = with_length(run.upper, [&](auto upper) { return eliminate(run, upper, at, watch); });
             if (!done) return Quality::singular;
         }
+        seen = watch;
         return watch.quality();
     }
 

@@ -53,19 +53,28 @@ public:
         return false;
     }
     bool factor_with_new_pivots(const Number* values, const double* row_scale, const double* column_scale) noexcept {
-        ordered_ = false, by_structure_ = Structure::no;
-        if (!equilibrate(values, row_scale, column_scale)) return false;
-        ++orderings;
-        if (PivotOrder<Number>::choose(*matrix_, scaled_.data(), elimination_) != Choice::made) return false;
-        if (!write_places()) return false;
-        take_scales(row_scale, column_scale);
-        ordered_ = fresh_ = true;
-        return refactor(values) != Quality::singular;
+        const Choice done = try_new_pivots(values, row_scale, column_scale);
+        if (done != Choice::singular || strict()) return done == Choice::made;
+        // What is left of entries that grew may look like nothing.
+        rule_ = PivotRule::by_row_and_column;
+        if (try_new_pivots(values, row_scale, column_scale) == Choice::made) return true;
+        rule_ = PivotRule::by_row;
+        return false;
     }
     // The same, with the scales of the last factorisation.
     bool choose_again(const Number* values) noexcept {
         return factor_with_new_pivots(values, given_rows_.data(), given_columns_.data());
     }
+
+    // With pivots that are large in their columns, too, from now on: where those chosen by rows let entries grow.
+    bool factor_strictly(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        rule_ = PivotRule::by_row_and_column;
+        return factor_with_new_pivots(values, row_scale, column_scale);
+    }
+    bool choose_strictly(const Number* values) noexcept {
+        return factor_strictly(values, given_rows_.data(), given_columns_.data());
+    }
+    bool strict() const noexcept { return rule_ == PivotRule::by_row_and_column; }
 
     DAEDALUS_ONCE void solve(Number* b) noexcept {
         with_factors([&](auto& factors) { factors.solve(b); });
@@ -79,6 +88,8 @@ public:
 
     // Whether every answer with the last factors has a backward error of some roundings, so that none has to be measured.
     bool stable() const noexcept { return form_ == Form::chain && chain_factors_.stable(); }
+    // Whether one good answer with the last factors speaks for all others.
+    bool calm() const noexcept { return watch_.calm(); }
     // Were the pivots chosen on the present values?
     bool fresh() const noexcept { return fresh_; }
     void forget_pivots() noexcept { ordered_ = false, by_structure_ = Structure::no; }
@@ -97,6 +108,18 @@ public:
     long long orderings = 0;
 
 private:
+    Choice try_new_pivots(const Number* values, const double* row_scale, const double* column_scale) noexcept {
+        ordered_ = false, by_structure_ = Structure::no;
+        if (!equilibrate(values, row_scale, column_scale)) return Choice::no_memory;
+        ++orderings;
+        const Choice choice = PivotOrder<Number>::choose(*matrix_, scaled_.data(), rule_, elimination_);
+        if (choice != Choice::made) return choice;
+        if (!write_places()) return Choice::no_memory;
+        take_scales(row_scale, column_scale);
+        ordered_ = fresh_ = true;
+        return refactor(values) == Quality::singular ? Choice::singular : Choice::made;
+    }
+
     // Looked for once, by whoever asks first.
     bool find_structure() noexcept {
         if (!searched_) {
@@ -202,7 +225,7 @@ private:
         return finite(values) ? refactor_finite(values) : Quality::singular;
     }
     Quality refactor_finite(const Number* values) noexcept {
-        return with_factors([&](auto& factors) { return factors.factor(values); });
+        return with_factors([&](auto& factors) { return factors.factor(values, watch_); });
     }
 
     enum class Structure { unknown, yes, no };
@@ -234,6 +257,8 @@ private:
     FrontFactors<Number> front_factors_;
     Block<double> own_rows_, own_columns_, given_rows_, given_columns_, rows_, columns_;
     Block<Number> scaled_;
+    PivotWatch watch_;  // of the last factorisation
+    PivotRule rule_ = PivotRule::by_row;
 };
 
 }  // namespace DAEDALUS_ISA

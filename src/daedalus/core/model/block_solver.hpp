@@ -38,6 +38,8 @@ public:
     Number* values() noexcept { return solver_.values(); }
     [[nodiscard]] bool multiply_by(const GivenProduct& product) noexcept { return solver_.multiply_by(product); }
     void weigh_by(const double* weights) noexcept { solver_.weigh_by(weights); }
+    double leave(double part) noexcept { return solver_.leave(part); }
+    void accept(double error) noexcept { solver_.accept(error); }
     bool factor(const double* row_scale, const double* column_scale) noexcept {
         return solver_.factor(row_scale, column_scale);
     }

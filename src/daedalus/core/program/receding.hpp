@@ -68,6 +68,8 @@ public:
     Evaluation& evaluation() { return evaluation_; }
     std::vector<double>& point() { return point_; }  // scaled
     void changed() { prepared_ = false; }
+    // Other bounds, scaled, of variables that have some.
+    void set_bounds(ProgramBounds bounds) { bounds_ = std::move(bounds), prepared_ = false; }
     bool prepared() const { return prepared_; }
     const RecedingTables& tables() const { return tables_; }
     const Program& program() const { return evaluation_.program(); }

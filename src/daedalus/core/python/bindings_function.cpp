@@ -293,7 +293,8 @@ void bind_function(nb::module_& module) {
     const nb::object empty = nb::module_::import_("numpy").attr("empty");
     make_empty = nb::object(empty).release().ptr();
     size_zero = empty(0).release().ptr();
-    nb::class_<PythonFunction>(module, "Function", nb::type_slots(Collected<PythonFunction>::slots))
+    nb::class_<PythonFunction>(module, "Function", nb::type_slots(Collected<PythonFunction>::slots),
+                               nb::is_weak_referenceable())
         .def("__init__", construct, "name"_a, "size_in"_a, "size_out"_a, "sz_arg"_a = 0, "sz_res"_a = 0, "sz_iw"_a = 0,
              "sz_w"_a = 0)
         .def("set_machine_code", set_machine_code, "address"_a, "owner"_a.none())

@@ -23,11 +23,13 @@ MatrixForm form_named(const std::string& name) {
 class PythonLinearSolver {
 public:
     PythonLinearSolver(long long n, std::vector<long long> colind, std::vector<long long> rows, bool complex,
-                       const std::string& form, std::vector<std::int32_t> cells, double dearer)
+                       const std::string& form, std::vector<std::int32_t> cells, double dearer, double accuracy)
         : pattern_{n, std::move(colind), std::move(rows)}, complex_(complex), kernels_(DAEDALUS_BEST(linear_kernels(complex))) {
         check_columns(pattern_.colind, pattern_.rows, n, n, "the matrix");
         PreconditionerWish wish;
         wish.dearer = dearer;
+        if (!(accuracy > 0 && accuracy < 1)) throw nb::value_error("accuracy is a share between 0 and 1");
+        wish.accuracy = accuracy;
         if (form == "multigrid" || form == "chosen") wish.kind = Preconditioning::multigrid;
         if (form == "block_ilu") wish.kind = Preconditioning::block_factors;
         if (form == "banded") wish.kind = Preconditioning::band;
@@ -109,14 +111,15 @@ void bind_linear(nb::module_& module) {
     module.def("set_factor_threads", [](int count) { factor_threads = count; }, "count"_a);
     nb::class_<Solver>(module, "LinearSolver")
         .def(nb::init<long long, std::vector<long long>, std::vector<long long>, bool, const std::string&,
-                      std::vector<std::int32_t>, double>(),
+                      std::vector<std::int32_t>, double, double>(),
              "n"_a, "colind"_a, "rows"_a, "complex"_a = false, "form"_a = "best", "cells"_a = std::vector<std::int32_t>(),
-             "dearer"_a = PreconditionerWish().dearer)
+             "dearer"_a = PreconditionerWish().dearer, "accuracy"_a = PreconditionerWish().accuracy)
         .def("factor", &Solver::factor, "values"_a, "row_scale"_a = nb::none(), "column_scale"_a = nb::none())
         .def("solve", &Solver::solve, "b"_a)
         .def("time_factor", &Solver::time_factor, "repetitions"_a)
         .def("time_solve", &Solver::time_solve, "b"_a, "repetitions"_a)
         .def_prop_ro("dense", [](const Solver& self) { return self.counts().dense; })
+        .def_prop_ro("iterates", [](const Solver& self) { return self.counts().krylov; })
         .def_prop_ro("factorisations", [](const Solver& self) { return self.counts().factorisations; })
         .def_prop_ro("orderings", [](const Solver& self) { return self.counts().orderings; })
         .def_prop_ro("iterations", [](const Solver& self) { return self.counts().iterations; })

@@ -118,6 +118,12 @@ std::vector<long long> event_rounds(const PythonRun& self) {
     return {rounds, rounds + self.record->event_count};
 }
 
+// Of each event whether the motion led its guard to zero.
+std::vector<bool> events_led(const PythonRun& self) {
+    const unsigned char* led = self.record->event_led.data();
+    return std::vector<bool>(led, led + self.record->event_count);
+}
+
 // From which row and time on discrete variables and modes have which values.
 nb::object run_held(const PythonRun& self) {
     const Record& record = *self.record;
@@ -292,10 +298,12 @@ void bind_run(nb::module_& module) {
         })
         .def_prop_ro("seconds", [](const PythonRun& self) { return self.record->seconds; })
         .def_prop_ro("last_step", [](const PythonRun& self) { return self.record->last_step; })
+        .def_prop_ro("rested", [](const PythonRun& self) { return self.record->rested; })
         .def_prop_ro("turns", [](const PythonRun& self) { return self.record->turns; })
         .def_prop_ro("last_turned", [](const PythonRun& self) { return self.record->last_turned; })
         .def_prop_ro("events", run_events)
         .def_prop_ro("event_rounds", event_rounds)
+        .def_prop_ro("events_led", events_led)
         .def_prop_ro("held", run_held)
         .def_prop_ro("located", run_located)
         .def_prop_ro("signals", run_signals)

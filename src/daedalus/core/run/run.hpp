@@ -59,13 +59,14 @@ struct Record {
     long long counted_steps = 0;
     long long between_count = 0;  // samples inside steps
     Storage<double> held_t, held_values;
-    Storage<unsigned char> held_located;
+    Storage<unsigned char> held_located, event_led;
     long long switches = 0;
     long long held_count = 0, held_width = 0, event_width = 0, turns = 0, last_turned = -1;  // of switches
     long long n = 0, step_count = 0, sample_count = 0, event_count = 0;
     Status status = Status::finished;
     Culprit culprit;
     double stop_time = 0, seconds = 0, last_step = 0;
+    bool rested = false;  // ended, as nothing moved in many steps and the rest would have taken too many
     long long steps = 0, rejected = 0, rhs_calls = 0;
     ImplicitWork implicit;
     DenseRecord dense;  // of an implicit method
@@ -123,7 +124,7 @@ private:
         Integration& s = workspace_.state();
         long long chunk = 1;
         double chunk_begin = 0, looked = 0;
-        Crawl crawl(s.t);
+        Crawl crawl(s);
         for (;;) {
             const long long most = s.fixed_step == 0 ? crawl.until_look(s.steps) : chunk;
             const Status status = kernels_.advance(s, std::min(chunk, most));
@@ -135,7 +136,10 @@ private:
             const double now = seconds_since(begin);
             if (request_.cancel && request_.cancel->load(std::memory_order_relaxed)) return Status::cancelled;
             if (now > request_.time_limit) return Status::time_limit;
-            if (s.fixed_step == 0 && crawl.see(s.t, s.steps, s.stops[s.stop_count - 1])) return Status::step_too_small;
+            if (s.fixed_step == 0 && crawl.see(s)) {
+                record_.rested = crawl.rests();
+                return Status::step_too_small;
+            }
             if (watch && now - looked > look_seconds) {
                 const SoFar so_far{s.t, s.recorder, s.inputs.delayed, record_.n, record_.held_width};
                 if (const Status verdict = watch->look(so_far); verdict != Status::going) return verdict;
@@ -219,9 +223,10 @@ private:
         const bool done = record_.event_guard.try_grow(capacity) && record_.event_t.try_grow(capacity) &&
                           record_.event_before.try_grow(capacity * record_.event_width) &&
                           record_.event_after.try_grow(capacity * record_.event_width) &&
-                          record_.event_round.try_grow(capacity);
+                          record_.event_round.try_grow(capacity) && record_.event_led.try_grow(capacity);
         rows = {record_.event_guard.data(), record_.event_t.data(), record_.event_before.data(),
-                record_.event_after.data(), record_.event_round.data(), rows.count, done ? capacity : rows.capacity, rows.lost};
+                record_.event_after.data(), record_.event_round.data(), record_.event_led.data(), rows.count,
+                done ? capacity : rows.capacity, rows.lost};
         return done;
     }
 

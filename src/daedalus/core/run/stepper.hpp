@@ -124,6 +124,7 @@ inline Status start(Integration& s) noexcept {
             return Status::not_finite;
         }
     } else {
+        choose_answer_error(s, implicit_of(s));
         M::prepare(s);
     }
     if (const Status status = happen_first(s); status != Status::going) return status;

@@ -110,6 +110,7 @@ public:
 
     // At an instant.
     double rate = 0;        // where the step was cut, just before
+    bool led = false;       // the motion has led it to zero there, and it has not jumped over it
     double written = 0;     // where it fired: behind its reset, before z and x' were solved for again
     double trusted = 0;     // its sign before a round
     // Before a reset, at values that obey the equations (NaN where the model tells none), and how far they have moved it:

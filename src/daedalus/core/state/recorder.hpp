@@ -19,6 +19,7 @@ struct EventRows {
     double* before = nullptr;  // (capacity, n, then discrete variables)
     double* after = nullptr;
     long long* round = nullptr;  // of its instant, counted from 0; that of a clock is its place among the levels due
+    unsigned char* led = nullptr;  // 1 where the motion led its guard to zero; else it jumped, or time brought it about
     long long count = 0, capacity = 0;
     bool lost = false;
 };
@@ -98,13 +99,14 @@ inline void push_row(Rows& rows, double t, const double* x, long long n) {
 }
 
 inline void push_event(EventRows& events, long long guard, double t, const double* before,
-                       const double* after, long long n, long long round) {
+                       const double* after, long long n, long long round, bool led) {
     if (!takes_one(events)) return;
     events.guard[events.count] = guard;
     events.t[events.count] = t;
     copy(before, n, events.before + events.count * n);
     copy(after, n, events.after + events.count * n);
     events.round[events.count] = round;
+    events.led[events.count] = led;
     ++events.count;
 }
 

@@ -29,7 +29,8 @@ namespace daedalus {
 inline namespace DAEDALUS_ISA {
 
 // How often is looked: behind so many steps that took so many evaluations for each solution of a look, which is a fifth of
-// their work at most where steps are cheap, and where steps have become so much longer.
+// their work at most where steps are cheap, where steps have become so much longer, and where they no longer resolve a
+// growing mode that the last look found.
 inline constexpr int steps_between_looks = 10;
 inline constexpr long long evaluations_a_solution = 6;
 inline constexpr double longer_since_look = 3;
@@ -40,6 +41,10 @@ inline constexpr double grows_in_motion = 0.3, grows_at_rest = 1e-4;
 inline constexpr double worth_telling = 3;
 // Errors of an eigenvalue that is believed, relative to it; below the size of mu rounding decides, sooner at a higher index.
 inline constexpr double error_of_mode = 0.02, least_mu = 1e-8, least_mu_of_higher_index = 1e-3;
+// What iterations leave of a solution in a search, where they measure corrections: mu of a mode that grows 1e4 times faster
+// than steps resolve is known to a hundredth then. Such a solution takes as long as so many corrections of two digits.
+inline constexpr double left_by_iterations = 1e-6;
+inline constexpr long long corrections_a_solution = 3;
 // A mode is one of the matrix with this factor, too, in units of |lambda|.
 inline constexpr double shift_to_confirm = 1.5;
 // The state moves by so many tolerances, and masses on a mode may change by this part.
@@ -262,15 +267,19 @@ inline bool find_growing_mode(Integration& s, ImplicitState& m, double least_gro
         if (std::abs(mu) < least || !(out > 1)) continue;
         const std::complex<double> lambda = a * (1.0 - 1.0 / mu);
         const bool grows = lambda.real() * s.direction > least_growth * std::abs(lambda) && lambda.imag() >= 0 &&
-                           std::abs(lambda) > least_size && std::fabs(lambda.real()) * left > worth_telling;
-        if (!(out > farthest) && !(grows && std::abs(lambda) > fastest)) continue;
+                           std::fabs(lambda.real()) * left > worth_telling;
+        const bool faster = grows && std::abs(lambda) > (std::abs(lambda) > least_size ? fastest : search.resolved);
+        if (!(out > farthest) && !faster) continue;
         if (!hessenberg_vector(hessenberg, size, mu, vector)) continue;
         if (out > farthest) {
             farthest = out;
             std::copy(vector, vector + size, outermost);
         }
-        if (!grows || !(std::abs(lambda) > fastest) || !(beyond * std::abs(vector[size - 1]) <= error_of_mode * std::abs(mu)))
+        if (!faster || !(beyond * std::abs(vector[size - 1]) <= error_of_mode * std::abs(mu))) continue;
+        if (!(std::abs(lambda) > least_size)) {
+            search.resolved = std::abs(lambda);
             continue;
+        }
         fastest = std::abs(lambda), best_mu = mu;
         std::copy(vector, vector + size, best);
     }
@@ -317,18 +326,43 @@ inline bool factors_for_modes(ImplicitState& m, double h, bool has_none) noexcep
     return m.solver_factor != 0;
 }
 
+// While modes are searched, iterations solve to more digits than corrections need: as many as a small mu shows in.
+class IterationsForModes {
+public:
+    explicit IterationsForModes(ImplicitState& m) noexcept : solver_(m.solver), usual_(solver_.leave(left_by_iterations)) {
+        if (usual_ == 0) solver_.leave(0);
+    }
+    ~IterationsForModes() {
+        if (usual_ > 0) solver_.leave(usual_);
+    }
+    IterationsForModes(const IterationsForModes&) = delete;
+    IterationsForModes& operator=(const IterationsForModes&) = delete;
+
+private:
+    BlockSolver<double>& solver_;
+    const double usual_;
+};
+
+// Whether a step is too long for a growing mode that the last look found resolved.
+inline bool no_longer_resolves(const ImplicitState& m, double h, bool has_none) noexcept {
+    return m.modes.resolved > std::fabs(has_none ? pole_without_factors / h : m.solver_factor);
+}
+
 // Whether a step that was accepted has stepped over a growing mode; a shorter length is in s.h then.
 inline bool steps_over_growth(Integration& s, ImplicitState& m, bool has_none) noexcept {
     ModeSearch& search = m.modes;
     const double h = s.t_new - s.t;
     const bool follows = search.longest > 0;
     search.followed += follows ? search.rate * std::fabs(h) : 0;
-    const long long solutions = std::min<long long>(m.model.block_states(), most_vectors) + m.model.deepest;
+    const long long vectors = std::min<long long>(m.model.block_states(), most_vectors) + m.model.deepest;
+    const long long solutions = vectors * (m.solver.one().iterates() ? corrections_a_solution : 1);
     const bool paid = s.rhs_calls - search.evaluations >= evaluations_a_solution * solutions || follows;
-    const bool due = (++search.steps >= steps_between_looks && paid) || std::fabs(h) > longer_since_look * search.looked_at;
-    if (!due || search.pursuits > most_pursuits || m.model.block_states() == 0 || m.solver.one().counts().krylov) return false;
+    const bool longer = std::fabs(h) > longer_since_look * search.looked_at || no_longer_resolves(m, h, has_none);
+    const bool due = (++search.steps >= steps_between_looks && paid) || longer;
+    if (!due || search.pursuits > most_pursuits || m.model.block_states() == 0) return false;
+    const IterationsForModes sharper(m);
     if (!factors_for_modes(m, h, has_none)) return false;
-    search.steps = 0, search.evaluations = s.rhs_calls, search.looked_at = std::fabs(h);
+    search.steps = 0, search.evaluations = s.rhs_calls, search.looked_at = std::fabs(h), search.resolved = 0;
     const bool rests = stands_still(s, m);
     GrowingMode mode;
     const double least_size = rests || follows ? 0 : std::fmax(std::fabs(search.factor), 2 * search.passed);

@@ -59,6 +59,7 @@ struct ImplicitState {
     BlockSolver<double> solver;
     bool slopes_known = false;                // of a model whose slopes parameters alone change,
     double* slopes_parameters = nullptr;      // and these
+    double answer_error = 0;   // backward errors of answers that are good enough, above rounding
     double solver_factor = 0;  // a of its factors of a F_x' + F_w, 0 where it holds another matrix or none
     ModeSearch modes;
 
@@ -302,6 +303,13 @@ inline void multiply_slopes(void* context, const double* rate, const double* v, 
     if (evaluate(m.product) != 0) std::fill_n(out, m.unknowns, std::numeric_limits<double>::quiet_NaN());
 }
 
+// Conductances of junctions lie ten powers of ten apart and change with every step, so that nearly every answer has lost
+// some digits. A correction is good enough without them: the next residual is exact, and Jacobians are far less so.
+inline constexpr double error_of_correction = 1e-12;
+inline void choose_answer_error(const Integration& s, ImplicitState& m) noexcept {
+    m.answer_error = s.junctions && !m.model.higher_index ? error_of_correction : 0;
+}
+
 template <class Number>
 inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number a) noexcept {
     ++m.factorisations;
@@ -311,6 +319,7 @@ inline bool factor_matrix(ImplicitState& m, BlockSolver<Number>& solver, Number 
     const bool scaled = m.model.higher_index;
     if (m.model.product && !solver.multiply_by({&m, multiply_slopes, a, m.states})) return false;
     // Where Newton's method has just failed, iterations are no part of the reason.
+    solver.accept(m.answer_error);
     solver.weigh_by(m.strain == 0 && m.group_count == 0 ? m.weights : nullptr);
     const bool done = solver.factor(scaled ? m.row_scale : nullptr, scaled ? m.column_scale : nullptr);
     if constexpr (!is_complex<Number>) m.solver_factor = done ? a : 0;

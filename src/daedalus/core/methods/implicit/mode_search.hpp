@@ -19,6 +19,7 @@ struct ModeSearch {
     int steps = 0;         // since the last look
     long long evaluations = 0;  // of F, until then
     double looked_at = 0;  // the length of the step then
+    double resolved = 0;   // the size of the fastest growing mode that steps resolved then
     // While a mode is followed: the longest step, its rate, and how many powers of e it has grown by.
     double longest = 0, rate = 0, followed = 0;
     long long bounded_jacobian = -1;  // the number of the Jacobian whose modes grow by this at most

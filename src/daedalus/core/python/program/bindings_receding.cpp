@@ -94,6 +94,9 @@ void bind_receding(nb::module_& module) {
         .def("set_point", set_point, "x"_a)
         .def("point", [](PythonReceding& self) { return copy_to_numpy(self.core->point()); })
         .def("set_parameters", set_parameters, "p"_a)
+        .def("set_bounds", [](PythonReceding& self, nb::sequence bounds) {
+            self.core->set_bounds(read_bounds(self.core->program(), bounds));
+        }, "bounds"_a)
         .def("shift", [](PythonReceding& self, double share) { self.core->shift(share); }, "share"_a)
         .def("prepare", [](PythonReceding& self) { return self.core->prepare(); })
         .def("feed_back", feed_back, "measured"_a, "seconds"_a)
