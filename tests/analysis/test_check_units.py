@@ -94,3 +94,16 @@ def test_known_systems_agree(name):
 
 def test_units_shows_no_internals():
     assert dir(dd.units) == ["convert", "is_known"]
+
+
+@pytest.mark.parametrize("offset", [0.5, 2.0])
+def test_an_offset_that_looks_like_a_factor_is_told_as_one(offset):
+    """k (x - 0.5 m), multiplied out: whether 0.5 is ½ or 0.5 m is nothing that a number tells."""
+    m = dd.Model("spring")
+    x, v = m.state("x", start=1.0, unit="m"), m.state("v", start=0.0, unit="m/s")
+    mass, k = m.parameter("mass", 1.0, unit="kg"), m.parameter("k", 2.0, unit="N/m")
+    m.equation(m.der(x), v)
+    m.equation(mass * m.der(v), offset * k - k * x, name="newton")
+    (conflict,) = dd.check_units(m)
+    assert conflict.factors == (offset,)
+    assert str(conflict).endswith(f"unless {offset:g} has a unit")

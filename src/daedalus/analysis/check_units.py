@@ -3,7 +3,8 @@
 Units of variables give their dimensions, time is in seconds, a derivative has one second less. A variable without a
 unit is of unknown dimension, and nothing is said about what it stands in. A number written into an equation, and a
 sine, which such a number may stand before, can stand for any quantity: in a sum they are of the kind of the other
-terms. A number times a quantity is of unknown dimension, save for the factors of calculus (halves, doubles, pi).
+terms. A number times a quantity is of unknown dimension, save for the factors of calculus (halves, doubles, pi): a
+conflict that rests on one of these says so, since 0.5 may be an offset of 0.5 m.
 """
 
 from __future__ import annotations
@@ -47,15 +48,24 @@ _LOGIC = (*LOGICAL, ca.OP_SIGN)
 
 @dataclass(frozen=True)
 class UnitConflict:
-    """Two terms whose units disagree: where they are, the terms, and their units. `print` shows it in words."""
+    """Two terms whose units disagree: where they are, the terms, and their units. `print` shows it in words.
+
+    factors: numbers in these terms that were taken for factors without a unit, such as the half of ½ m v².
+    """
 
     equation: str
     terms: tuple[str, str]
     units: tuple[str, str]
+    factors: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         first, second = (f"{term} is in {unit}" for term, unit in zip(self.terms, self.units))
-        return f"{self.equation}: {first}, {second}"
+        if not self.factors:
+            return f"{self.equation}: {first}, {second}"
+        numbers = listed([f"{factor:g}" for factor in self.factors])
+        return (
+            f"{self.equation}: {first}, {second}; unless {numbers} {'has' if len(self.factors) == 1 else 'have'} a unit"
+        )
 
 
 class UnitConflicts(list[UnitConflict]):
@@ -153,7 +163,7 @@ class _Dimensions:
         """An expression that was said to have a unit."""
         found, wanted = self.read(where, expression), dimension_of(unit) if unit else None
         if found is not None and wanted is not None and not found[1] and found[0] != wanted:
-            self._note((self._text(expression), "its unit"), (found[0], wanted))
+            self._note((expression, "its unit"), (found[0], wanted))
 
     def _of(self, part: ca.SX, operands: list[ca.SX]) -> Found:
         if part.is_constant() or not operands:
@@ -189,7 +199,7 @@ class _Dimensions:
         if first[1] or second[1]:
             return second if first[1] else first
         if first[0] != second[0]:
-            self._note((self._text(operands[0]), self._text(operands[1])), (first[0], second[0]))
+            self._note((operands[0], operands[1]), (first[0], second[0]))
         return first
 
     def _raised(self, operands: list[ca.SX], found: list[Found]) -> Found:
@@ -202,15 +212,17 @@ class _Dimensions:
     def _need_pure(self, operand: ca.SX, found: Found, what: str) -> None:
         # Of sin(t) the frequency is a number that is one.
         if found is not None and found[0] and not self._is_of_time(operand):
-            self._note((self._text(operand), what), (found[0], ()))
+            self._note((operand, what), (found[0], ()))
 
     def _is_of_time(self, operand: ca.SX) -> bool:
         return [symbol_key(symbol) for symbol in ca.symvar(operand)] == [self._time]
 
-    def _note(self, terms: tuple[str, str], dimensions: tuple[Dimension, Dimension]) -> None:
+    def _note(self, terms: tuple[ca.SX, ca.SX | str], dimensions: tuple[Dimension, Dimension]) -> None:
         if all(conflict.equation != self._where for conflict in self.conflicts):
             units = unit_text(dimensions[0]), unit_text(dimensions[1])
-            self.conflicts.append(UnitConflict(self._where, terms, units))
+            first, second = (term if isinstance(term, str) else self._text(term) for term in terms)
+            factors = {factor for term in terms if isinstance(term, ca.SX) for factor in _factors_in(term)}
+            self.conflicts.append(UnitConflict(self._where, (first, second), units, tuple(sorted(factors))))
 
     def _text(self, expression: ca.SX) -> str:
         text = expression_text(expression, self._labels)
@@ -219,6 +231,24 @@ class _Dimensions:
 
 def _is_factor(value: float) -> bool:
     return any(abs(abs(value) - factor) <= 1e-12 * factor for factor in _FACTORS)
+
+
+def _factors_in(term: ca.SX) -> set[float]:
+    """The factors of a product, and of the terms of sums in it, that count as numbers without a unit."""
+    found, left, seen = set(), [term], set()
+    while left:
+        part = left.pop()
+        if symbol_key(part) in seen or part.is_constant() or not part.n_dep():
+            continue
+        seen.add(symbol_key(part))
+        operands = [part.dep(k) for k in range(part.n_dep())]
+        numbers = [abs(float(operand)) for operand in operands if operand.is_constant()]
+        if part.op() == ca.OP_TWICE:
+            numbers.append(2.0)
+        if part.op() in (ca.OP_MUL, ca.OP_DIV, ca.OP_TWICE):
+            found |= {number for number in numbers if number != 1}
+        left += operands
+    return found
 
 
 def _power(found: Found, exponent: Fraction) -> Found:

@@ -89,12 +89,13 @@ class ResetRule:
         return [self.system.labels["x"][k] for k in self.assigned[event]]
 
     def behind(
-        self, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs, p: tuple[np.ndarray, np.ndarray],
-        allowed: float,
+        self, event: int | None, t: float, before: Mapping[str, np.ndarray], inputs: Inputs,
+        p: tuple[np.ndarray, np.ndarray], allowed: float,
     ) -> Behind:  # fmt: skip
         """The values behind an event; a RefusedReset where there are none, or more than one choice.
 
-        before: x, z and xdot. p: parameters, with discrete variables as they are before and behind the event.
+        event: None for one that assigns no state. before: x, z and xdot. p: parameters, with discrete variables as
+        they are before and behind the event.
         allowed: by which share of their size assigned states may be off the constraints.
         """
         equations = start_equations(self.system, p[1])
@@ -106,17 +107,18 @@ class ResetRule:
             return self._behind(equations.deeper, event, t, before, inputs, p, allowed)
 
     def _behind(
-        self, equations: JetEquations, event: int, t: float, before: Mapping[str, np.ndarray], inputs: Inputs,
+        self, equations: JetEquations, event: int | None, t: float, before: Mapping[str, np.ndarray], inputs: Inputs,
         p: tuple[np.ndarray, np.ndarray], allowed: float,
     ) -> Behind:  # fmt: skip
         u = inputs(equations.input_order)
         # What the run has, and what the reset reads of it, belongs to the discrete variables before the event.
         guess = _on_equations(search_from(equations, t, p[0], u, equations.along_jet(before))).copy()
-        point = equations.by_letter(guess)
-        rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p[0]).full()
         search = search_from(equations, t, p[1], u, guess)
         old = guess.copy()
-        guess[equations.places["x"][self.assigned[event]]] = rows[event, self.assigned[event]]
+        if event is not None and self.assigned[event]:
+            point, own = equations.by_letter(guess), self.assigned[event]
+            rows = self._written(t, point["xdot"], point["x"], point["z"], u[0], p[0]).full()
+            guess[equations.places["x"][own]] = rows[event, own]
         return replace(_Settling(self, event, _with_guess(search, guess), allowed).found(), before=old)
 
 
@@ -142,11 +144,12 @@ def _on_equations(search: Search) -> np.ndarray:
 class _Settling:
     """One reset: the values that it wrote, and the search for all others."""
 
-    def __init__(self, rule: ResetRule, event: int, search: Search, allowed: float) -> None:
+    def __init__(self, rule: ResetRule, event: int | None, search: Search, allowed: float) -> None:
         self.rule, self.event, self.search, self.allowed = rule, event, search, allowed
         self.place = search.equations.places["x"]
         self.assigned, self.kept = (np.zeros(len(search.guess), dtype=bool) for _ in range(2))
-        self.assigned[self.place[rule.assigned[event]]] = True
+        if event is not None:
+            self.assigned[self.place[rule.assigned[event]]] = True
         self.kept[self.place[rule.kept]] = True
         self.kept &= ~self.assigned
         blocks = [block for block, _ in search.metric.blocks]
@@ -214,8 +217,9 @@ class _Settling:
         return (self.velocities | (self.positions & self.assigned)) & ~held
 
     def _refused(self, held: np.ndarray, movable: np.ndarray) -> Behind:
-        rule, event = self.rule, self.rule.system.events[self.event].name
-        names, free = rule.names(self.event), self._feasible(held)
+        rule, number = self.rule, self.event
+        event, names = ("", []) if number is None else (rule.system.events[number].name, rule.names(number))
+        free = self._feasible(held)
         if free.solved:
             candidates, outcome = self._candidates(held, movable), self._run(held)
             worst = np.argsort(-np.abs(np.nan_to_num(outcome.scaled)))[:2]

@@ -33,7 +33,7 @@ from daedalus.model.values import check_mapping, parameter_values
 from daedalus.reduction.findings import SmallestMultipliers
 from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at
 from daedalus.reduction.redundancy.independent_constraints import redundancy_at_start
-from daedalus.reduction.redundancy.redundant_rows import rank_of_rows, scaled
+from daedalus.reduction.redundancy.redundant_rows import rank_of_rows
 from daedalus.reduction.selection.selected_states import without_choice
 
 # States taken from a run are known to its tolerance: up to this share of their size they may move onto the constraints.
@@ -295,10 +295,9 @@ def with_smallest_multipliers(
     if np.any(given[entries]) or np.any(search.guess[entries]):
         return vectors["z"], None
     place = MotionPlace(search.time, vectors["x"], vectors["u"], vectors["p"])
-    jacobian = jacobian_at(redundancy.moving, place)[own]
-    lengths = np.linalg.norm(jacobian, axis=1)
+    lengths = np.linalg.norm(jacobian_at(redundancy.moving, place)[own], axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
-    matrix, rank = scaled(jacobian), len(own) - len(redundancy.first.dependent)
+    matrix, rank = redundancy.directions(place)[own], len(own) - len(redundancy.first.dependent)
     if rank_of_rows(matrix) != rank:  # other rows depend on each other here than at the model's own start
         return vectors["z"], None
     acting = np.linalg.svd(matrix)[0][:, :rank]

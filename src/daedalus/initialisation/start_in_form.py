@@ -74,7 +74,7 @@ def derivatives_as_states(system: System) -> dict[str, str]:
     >>> derivatives_as_states(dd.to_first_order(m).freeze())
     {'q_rate': 'q_dot'}
     """
-    if not any(row.role in STATE_FOR_RATE for row in system.rows):
+    if not system.rows.places(*STATE_FOR_RATE):
         return {}
     own = system.labels["x"]
     found = {}

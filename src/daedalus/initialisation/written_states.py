@@ -78,7 +78,8 @@ def given_elsewhere(system: System) -> dict[str, float]:
 @remembered
 def has_other_states(system: System) -> bool:
     """Whether a reduction made this form of the model one of other states, so that open values follow from all."""
-    return set(first_written(system).labels["x"]) != set(system.labels["x"])
+    first = first_written(system)
+    return first is not system and set(first.labels["x"]) != set(system.labels["x"])
 
 
 def with_given_elsewhere(system: System, values: Mapping[str, object]) -> Mapping[str, object]:

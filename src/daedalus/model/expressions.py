@@ -11,7 +11,7 @@ import numpy as np
 
 from daedalus.errors import ModelError
 from daedalus.model.names import Shape, matrix_of_shape
-from daedalus.model.system.serialised_instructions import serialised_columns
+from daedalus.model.system.casadi_instructions.instruction_columns import instruction_columns
 
 Made = TypeVar("Made")
 EQUATION_REMEDY = "the comma form m.equation(m.der(x), [v, -g]): left side, right side"
@@ -51,7 +51,8 @@ def as_expression(value: object, where: str, remedy: str = EXPRESSION_REMEDY) ->
 
 def _convert(value: object, where: str, remedy: str) -> ca.SX:
     if isinstance(value, ca.SX):
-        return ca.densify(value)
+        # A copy, for somebody may write into what he passed; densify searches for the overload that fits.
+        return +value if value.is_dense() else ca.densify(value)
     if isinstance(value, (bool, np.bool_)):
         raise ModelError(
             f"{where} is the Python value {bool(value)}, not an expression.",
@@ -311,7 +312,7 @@ def plain_shape(expression: ca.SX) -> tuple[int, ...]:
 def contains(function: ca.Function, operations: Container[int]) -> bool:
     """Whether one of some operations stands in the expressions of a function."""
     count = function.n_instructions()
-    columns = serialised_columns(function) if count >= MANY_INSTRUCTIONS else None
+    columns = instruction_columns(function) if count >= MANY_INSTRUCTIONS else None
     if columns is not None:
         return any(map(operations.__contains__, np.unique(columns[0]).tolist()))
     return any(map(operations.__contains__, map(function.instruction_id, range(count))))
@@ -353,9 +354,13 @@ def has_nan(expression: ca.SX) -> bool:
     """Whether the number NaN stands somewhere inside, also where a run would not meet it at once."""
     if expression.is_valid_input():
         return False  # symbols only
+    if expression.is_scalar():
+        parts = [expression.dep(k) for k in range(expression.n_dep())]
+        if not any(part.n_dep() for part in parts):
+            return any(part.is_constant() and np.isnan(float(part)) for part in parts or [expression])
     function = ca.Function("probe", [concatenate(ca.symvar(expression))], [expression])
     count = function.n_instructions()
-    columns = serialised_columns(function) if count >= MANY_INSTRUCTIONS else None
+    columns = instruction_columns(function) if count >= MANY_INSTRUCTIONS else None
     if columns is not None:
         return bool(np.isnan(columns[4][columns[0] == ca.OP_CONST]).any())
     return any(

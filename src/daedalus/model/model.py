@@ -17,7 +17,7 @@ from daedalus.model.doors.networks import NetworkDoor
 from daedalus.model.drawing.drawing_part import Drawing
 from daedalus.model.expressions import elements
 from daedalus.model.mechanics.body_starts import declared_joint_values
-from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates
+from daedalus.model.mechanics.joint_coordinates import in_joint_coordinates, with_frames
 from daedalus.model.mechanics.mechanics_part import Mechanics, motion_of
 from daedalus.model.mechanics.motion_functions import MotionFunctions
 from daedalus.model.noise import NoiseDoor
@@ -490,10 +490,11 @@ def model_at_rest(model: Model) -> System:
 
 
 def jointed(model: Model) -> Model:
-    """The model in the coordinates of its joints, once; itself where no joint has any."""
-    if not model.written.mechanics.tree:
+    """The model in the coordinates of its joints, once; itself where no joint has any, but for outputs of frames."""
+    mechanics = model.written.mechanics
+    if not mechanics.tree and not (mechanics.frames and mechanics.bodies):
         return model
     if model._jointed is None:
-        model._jointed = in_joint_coordinates(model)
+        model._jointed = in_joint_coordinates(model) if mechanics.tree else with_frames(model)
         model._jointed._take_starts(declared_joint_values(model))
     return model._jointed

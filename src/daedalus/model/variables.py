@@ -144,6 +144,7 @@ class Contact:
 
     kind: str  # one of CONTACTS
     name: str
+    weighed: bool = False  # its guard has the margin of its force
 
     @property
     def is_friction(self) -> bool:
@@ -192,7 +193,7 @@ class Manner:
         code = Code(tuple(record.texts("reads")), tuple(record.texts("writes"))) if "reads" in record else None
         contact = None
         if "contact" in record:
-            contact = Contact(record.word("contact", CONTACTS), record.text("force"))
+            contact = Contact(record.word("contact", CONTACTS), record.text("force"), weighed=True)
         side = record.integer("side", 0, 3)
         return Manner(side, record.flag("at_start"), schedule, tuple(record.texts("after")), code, contact)
 
@@ -268,7 +269,7 @@ def flatten_values(
 
     Raises a ModelError that names the variable on a wrong shape, on NaN, and on things that are no numbers.
     """
-    size = int(np.prod(shape, dtype=int))
+    size = math.prod(shape)
     if values is None:
         return (None,) * size
     quick = np.asarray(values, dtype=float) if type(values) is float else values
@@ -421,6 +422,7 @@ def make_variable(
 
 
 def _filled(values: Sequence[float | None], default: float) -> tuple[float, ...]:
-    if len(values) and values[0] is None and values.count(None) == len(values):
+    unset = values.count(None)
+    if unset == len(values):
         return (default,) * len(values)
-    return tuple(default if value is None else float(value) for value in values)
+    return tuple(default if value is None else float(value) for value in values) if unset else tuple(values)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.mechanics.written_mechanics import WrittenMechanics
 from daedalus.model.names import Shape, derivative_name, element_label, element_labels, matrix_of_shape
 from daedalus.model.system.equation_row import EquationRow, Role, common_name, free_name, rows_of, together
+from daedalus.model.system.equation_rows import MANY_ROWS, ComponentRows
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.symbol_places import LARGE_ARRAY, Elements, SymbolPlaces
 from daedalus.model.variables import PLAIN, Manner, Variable
@@ -40,9 +41,11 @@ class Equation:
     role: Role = Role.WRITTEN
 
     @cached_property
-    def rows(self) -> tuple[EquationRow, ...]:
+    def rows(self) -> Sequence[EquationRow]:
         """Where each component comes from, with the label that it has under this name."""
         count = int(self.residual.numel())
+        if not self.origins and count >= MANY_ROWS:
+            return ComponentRows(self.name, count, self.role)
         labels = element_labels(self.name, () if count == 1 else (count,))
         if not self.origins:
             return rows_of(self.name, labels, self.role)

@@ -83,8 +83,11 @@ def _found(rows: Instructions, sources: Sources) -> Protection:
     for row in doubtful:
         poll("conditions that change")
         places = trial.on_surface(row)
+        # Most that are let go jump at the first place, and most others nowhere: asked first, this is the least work.
+        if not trial.jumps(row, places):
+            continue
         protects = trial.protected_by(row, places)
-        if trial.are_continued(row, places, protects) and trial.jumps(row, places):
+        if trial.are_continued(row, places, protects):
             released.add(row)
             continued.update(protects)
     return Protection(_protecting(rows, limited, frozenset(released)), frozenset(continued))
@@ -158,6 +161,9 @@ class _Trial:
         self._rows, self._sources = rows, sources
         self._number = {row: k for k, row in enumerate(conditions)}
         self._limited = limited
+        self._divides = np.array([rows.operation[row] in DIVISIONS for row in limited], dtype=bool)
+        self._reads = [_operands(rows, row) for row in range(len(rows))]
+        self._free = ca.DM.zeros(len(conditions))
         self._moving = np.concatenate(
             [np.full(len(own), k not in sources.constant) for k, own in enumerate(sources.symbols)]
         )
@@ -202,17 +208,15 @@ class _Trial:
         return _applied(operation, new, self._rows.first[row], self._rows.second[row])
 
     def protected_by(self, row: int, places: Sequence[_Beside]) -> set[int]:
-        """The operations that a condition protects; all that it might, where no place on its surface is known."""
+        """The operations that a condition protects at some places on its surface."""
         related = self._related(row)
-        if not places:
-            return related
         below, above = self._values_of(row)
         found: set[int] = set()
         for place, step in places:
             for side, value in ((-step, below), (step, above)):
                 before, beyond = (self._at(self._operations, place + way, row, value) for way in (side, -side))
-                lost = (k for k, one, other in zip(self._limited, before, beyond) if self._is_lost(k, one, other))
-                found.update(related.intersection(lost))
+                lost = np.flatnonzero(self._are_lost(before, beyond))
+                found.update(related.intersection(self._limited[k] for k in lost))
         return found
 
     def jumps(self, row: int, places: Sequence[_Beside]) -> bool:
@@ -232,40 +236,48 @@ class _Trial:
 
         What has no value is not told apart.
         """
-        pairs = [
-            [self._at(self._outputs, side.place + near * part * side.step, row, value) for part, value in (one, other)]
-            for near in (NEARER, 1.0)
-        ]
+
+        def pair(share: float) -> list[np.ndarray]:
+            ways = ((side.place + share * part * side.step, value) for part, value in (one, other))
+            return [self._at(self._outputs, place, row, value) for place, value in ways]
+
         with np.errstate(invalid="ignore"):
-            near, far = (np.abs(a - b) for a, b in pairs)
-        return ~((near > VANISHES * far) & (near > SAME_FORMULA * np.maximum(*np.abs(pairs[0]))))
+            a, b = pair(NEARER)
+            near = np.abs(a - b)
+            apart = near > SAME_FORMULA * np.maximum(np.abs(a), np.abs(b))
+            if not apart.any():
+                return ~apart
+            a, b = pair(1.0)
+            return ~(apart & (near > VANISHES * np.abs(a - b)))
 
     def _values_of(self, row: int) -> tuple[float, float]:
         """What a condition is where its first operand is the smaller one, and where it is the larger one."""
         return (-1.0, 1.0) if self._rows.operation[row] == ca.OP_SIGN else (1.0, 0.0)
 
-    def _is_lost(self, row: int, before: float, beyond: float) -> bool:
-        if self._rows.operation[row] in DIVISIONS:
-            return bool(before * beyond <= 0 and before != beyond)
-        return bool(np.isfinite(before) and not np.isfinite(beyond))
+    def _are_lost(self, before: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+        """Of each operation whether it is defined before a surface and not beyond it."""
+        with np.errstate(all="ignore"):
+            turned = (before * beyond <= 0) & (before != beyond)
+        return np.where(self._divides, turned, np.isfinite(before) & ~np.isfinite(beyond))
 
     def _at(self, function: ca.Function, y: np.ndarray, row: int, value: float) -> np.ndarray:
-        held = np.zeros(len(self._number))
+        held = ca.DM(self._free)
         held[self._number[row]] = 1.0
         return np.asarray(function(y, held, held * value).full().ravel())
 
     def _related(self, row: int) -> set[int]:
         """The operations in whose operands, or in a branch before which, a condition stands."""
-        rows, after, guarded = self._rows, bytearray(len(self._rows)), bytearray(len(self._rows))
+        rows, reads, after, guarded = self._rows, self._reads, bytearray(len(self._rows)), bytearray(len(self._rows))
         after[row] = 1
         for k in range(row + 1, len(rows)):
-            after[k] = any(after[j] for j in _operands(rows, k))
+            for j in reads[k]:
+                if after[j]:
+                    after[k] = 1
         for k in range(len(rows) - 1, -1, -1):
-            operands = _operands(rows, k)
-            if rows.operation[k] == ca.OP_IF_ELSE_ZERO and after[operands[0]]:
-                guarded[operands[1]] = 1
+            if rows.operation[k] == ca.OP_IF_ELSE_ZERO and after[reads[k][0]]:
+                guarded[reads[k][1]] = 1
             if guarded[k]:
-                for j in operands:
+                for j in reads[k]:
                     guarded[j] = 1
         return {k for k in self._limited if after[k] or guarded[k]}
 
@@ -290,12 +302,12 @@ class _Trial:
 
     def _corrected(self, number: int, y: np.ndarray) -> _Beside | None:
         """The place moved onto the surface by Newton's method, in sizes of its numbers."""
-        free, side = np.zeros(len(self._number)), np.zeros_like(y)
+        side = np.zeros_like(y)
         scale = np.maximum(np.abs(y), 1e-3)
 
         def correction(y: np.ndarray) -> np.ndarray | None:
             nonlocal side, scale
-            guards, slopes = self._guards(y, free, free)
+            guards, slopes = self._guards(y, self._free, self._free)
             value, slope = float(guards[number]), slopes[number, :].full().ravel() * self._moving
             scale = np.maximum(np.abs(y), 1e-3)
             steep = float(np.sum((slope * scale) ** 2))

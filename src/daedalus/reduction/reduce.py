@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from daedalus.algebra.rank_decision import FULL_RANK
 from daedalus.errors import InputError, SingularModelError
 from daedalus.model.model import Model
 from daedalus.model.system.equation_row import Role
@@ -22,6 +23,7 @@ from daedalus.reduction.index.given_inputs import check_smooth, with_inputs
 from daedalus.reduction.index.position_and_velocity import with_both_levels
 from daedalus.reduction.reduced_form import record, reduced_notebook, with_equations
 from daedalus.reduction.reduction_plan import ReductionPlan, plan_reduction
+from daedalus.reduction.redundancy.constraint_loops import closes_loops
 from daedalus.reduction.redundancy.independent_constraints import Redundancy, redundancy_of
 from daedalus.reduction.redundancy.repeated_equations import independent_equations
 from daedalus.reduction.rewriting import ReducedModel, keep_rows, read_model, written_out
@@ -186,8 +188,16 @@ def _planned(
         if redundancy is None:
             raise
         return None, redundancy
-    doubtful = bool(model.written.mechanics.constraints) and _singular_at_start(plan)
+    if not model.written.mechanics.constraints:
+        return plan, None
+    doubtful = _singular_at_start(plan) or (not plan.start_known and _may_repeat(model))
     return plan, redundancy_of(model, written) if doubtful else None
+
+
+def _may_repeat(model: Model) -> bool:
+    """Whether constraints close loops, and are few enough to be judged at a place where all of them hold."""
+    rows = sum(constraint.expression.numel() for constraint in model.written.mechanics.constraints.values())
+    return rows <= FULL_RANK and closes_loops(model)
 
 
 def _singular_at_start(plan: ReductionPlan) -> bool:

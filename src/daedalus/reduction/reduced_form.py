@@ -90,7 +90,9 @@ def _contradictions(book: Model, levels: Mapping[str, Equation]) -> list[Finding
     slopes = ca.jacobian(expression, concatenate(symbols))
     function = ca.Function("levels", [concatenate(symbols)], [expression, slopes])
     left, matrix = function(values)
-    size = abs(matrix.sparse()) @ np.maximum(np.abs(values), 1e-3) + NOT_ZERO
+    rows, columns = (np.array(k, dtype=int) for k in matrix.sparsity().get_triplet())
+    shares = np.abs(matrix.nonzeros()) * np.maximum(np.abs(values), 1e-3)[columns]
+    size = np.bincount(rows, shares, matrix.size1()) + NOT_ZERO
     found: list[Finding] = []
     ends = np.cumsum([0, *(own[name].numel() for name in known)])
     for name, a, b in zip(known, ends, ends[1:]):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from daedalus.analysis.kept_decisions import NotADecisionError, kept_decision
 from daedalus.analysis.structure.expression_substitution import MOST_SUBSTITUTIONS
 from daedalus.analysis.structure.signature import Signature
 from daedalus.model.expressions import column, concatenate, symbol_key
@@ -26,6 +28,7 @@ from daedalus.reduction.index.offsets import (
     unknowns_of,
 )
 from daedalus.reduction.index.regularity import (
+    LARGEST_AT_START,
     MisleadingStructureError,
     SystemJacobian,
     always_singular,
@@ -42,6 +45,7 @@ class ReductionPlan:
     """What the structure asks for: offsets, the equations that are put in instead, and all derivatives of the others.
 
     book: a notebook with every unknown a state, in whose symbols everything is written. levels: (equation, times).
+    start_known: whether the matrix of the highest derivatives was looked at where the model starts.
     """
 
     book: ReducedModel
@@ -55,6 +59,7 @@ class ReductionPlan:
     levels: dict[tuple[int, int], ca.SX]
     inputs: dict[str, int]
     findings: tuple[Finding, ...]
+    start_known: bool = True
 
     @property
     def constraints(self) -> list[int]:
@@ -137,13 +142,27 @@ def plan_reduction(book: ReducedModel, index: int = 1, substitutions: int = 0) -
         rows = combined
         s = raised_offsets(signature_of(work, residual, unknowns, rows), unknowns, floors)
         jacobian = SystemJacobian(work, residual, s, unknowns)
-    findings += _singular_at_start(work, system, jacobian, unknowns, rows, s)
+    at_start = _singular_at_start(work, system, jacobian, unknowns, rows, s)
+    findings += at_start or []
     counts = differentiated_inputs(work, residual, s)
     check_inputs(counts, rows, work, residual, s)
     steps = None if singular or operations_of(system) is None else may_step(system)
     flow = solved_equations(work, residual, s, unknowns, floors, jacobian.matrix, steps)
     levels = Differentiation(work, unknowns, flow).levels(residual, s)
-    return ReductionPlan(work, system, unknowns, rows, residual, s, structural, flow, levels, counts, tuple(findings))
+    return ReductionPlan(
+        work,
+        system,
+        unknowns,
+        rows,
+        residual,
+        s,
+        structural,
+        flow,
+        levels,
+        counts,
+        tuple(findings),
+        at_start is not None,
+    )
 
 
 def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
@@ -164,17 +183,35 @@ def _floors(book: Model, unknowns: list[Unknown]) -> np.ndarray:
 def _singular_at_start(
     book: Model, system: System, jacobian: SystemJacobian, unknowns: list[Unknown], rows: list[EquationRow],
     s: Signature,
-) -> list[SingularAtStart]:  # fmt: skip
-    """Say so where the start is a point at which the highest derivatives do not follow."""
+) -> list[SingularAtStart] | None:  # fmt: skip
+    """Say so where the start is a point at which the highest derivatives do not follow; None where it is not known."""
     if not jacobian.symbols or not s.c.any():
         return []
-    point = start_point(book, system, jacobian.symbols, s.index or 1)
-    if point is None:
-        return []
-    return [
-        SingularAtStart(
-            tuple(rows[i].label for i in block.equations),
-            tuple(unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns),
-        )
-        for block in singular_at(jacobian, point)
-    ]
+
+    def found() -> list[int] | None:
+        point = start_point(book, system, jacobian.symbols, s.index or 1)
+        return None if point is None else singular_at(jacobian, point)
+
+    def read(plain: Any) -> list[int] | None:
+        own = [] if plain is None else plain
+        if not isinstance(own, list) or not all(type(b) is int and 0 <= b < len(jacobian.blocks) for b in own):
+            raise NotADecisionError
+        return None if plain is None else own
+
+    # Of large systems less is computed than reading them back takes.
+    if len(unknowns) > LARGEST_AT_START:
+        numbers = found()
+    else:
+        about = (system.digest, s.index, s.c.tolist(), s.d.tolist())
+        numbers = kept_decision("blocks that are singular at the start", about, found, lambda own: own, read)
+    return (
+        None
+        if numbers is None
+        else [
+            SingularAtStart(
+                tuple(rows[i].label for i in block.equations),
+                tuple(unknown_label(book, unknowns[j], int(s.d[j])) for j in block.unknowns),
+            )
+            for block in (jacobian.blocks[b] for b in numbers)
+        ]
+    )

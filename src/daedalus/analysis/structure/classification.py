@@ -8,7 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import FULL_ARRAY, ROUNDING, RankDecision, counted, rank_of
+from daedalus.algebra.counted_entries import counted
+from daedalus.algebra.rank_decision import FULL_ARRAY, ROUNDING, RankDecision, rank_of
 from daedalus.analysis.structure.dependence.null_space_probe import NullSpaceProbe
 from daedalus.analysis.structure.jets.consistent_jet import Jet
 from daedalus.analysis.structure.jets.derivative_array import DerivativeArray

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.counted_entries import counted
 from daedalus.algebra.rank_decision import (
     FULL_ARRAY,
     FULL_RANK,
     ROUNDING,
     STILL,
     RankDecision,
-    counted,
     null_space,
     rank_of,
 )

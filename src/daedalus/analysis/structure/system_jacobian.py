@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from daedalus.algebra.counted_entries import counted
 from daedalus.algebra.rank_decision import (
     EPSILON,
     ROUNDING,
@@ -20,7 +21,6 @@ from daedalus.algebra.rank_decision import (
     STILL,
     RankDecision,
     balanced_sparse,
-    counted,
     singular_share,
 )
 from daedalus.analysis.structure.block_form import Block

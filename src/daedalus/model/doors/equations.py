@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
 
 from daedalus.errors import ModelError
+from daedalus.model.doors.many_components import ManyComponents, many_components
 from daedalus.model.expressions import (
     EQUATION_REMEDY,
     LOGICAL,
@@ -17,6 +17,7 @@ from daedalus.model.expressions import (
     as_written,
     column,
     concatenate,
+    dense,
     elements,
     has_nan,
     has_three_axes,
@@ -277,8 +278,8 @@ class EquationDoor(Notebook):
             numbers = itertools.count(len(self.written.equations) + 1)
             name = next(own for k in numbers if (own := f"equation_{k}") not in self.written.equations)
         self._check_equation_name(name, "equation", 'name="balance"')
-        residual = self._residual(left, right, name)
-        self._check_residual(residual, name)
+        residual, sides = self._residual(left, right, name)
+        self._check_residual(residual, sides, name)
         self._changed()
         self.written.equations[name] = Equation(name, residual)
 
@@ -301,8 +302,8 @@ class EquationDoor(Notebook):
         True
         """
         self._check_equation_name(name, "invariant", 'm.invariant("norm", ca.sumsqr(q) - 1)')
-        residual = self._residual(left, right, name, "invariant")
-        self._check_residual(residual, name, "invariant")
+        residual, sides = self._residual(left, right, name, "invariant")
+        self._check_residual(residual, sides, name, "invariant")
         for found, k, _ in self._check_symbols(residual, f"Invariant {name!r}"):
             kind = "time" if found == "t" else self.written.variables[found].kind
             if kind in ("algebraic", "input"):
@@ -333,25 +334,22 @@ class EquationDoor(Notebook):
                     remedy="another name=" if what == "equation" else "another name for the invariant",
                 )
 
-    def _residual(self, left: object, right: object, name: str, what: str = "equation") -> ca.SX:
-        """The components below each other, equalities as differences."""
+    def _residual(self, left: object, right: object, name: str, what: str = "equation") -> tuple[ca.SX, list[ca.SX]]:
+        """The components below each other, equalities as differences, and the two sides if there are two."""
         where = f"{what.capitalize()} {name!r}"
         if has_three_axes(left) or has_three_axes(right):
             left, right = sides_of_arrays(left, right, where)
         if right is ...:
             rows = left if isinstance(left, (list, tuple)) and len(left) else [left]
             whole = concatenate(as_expression(row, where, EQUATION_REMEDY) for row in rows)
-            residuals, found = split_equalities(whole)
-            return column(ca.vertcat(*residuals)) if found else whole
+            many = self._many_components(whole)
+            differences = None if many is None or not many.has_equality else many.differences()
+            if differences is not None:
+                return differences, []
+            residuals, found = ([], False) if many is not None and not many.has_equality else split_equalities(whole)
+            return (column(ca.vertcat(*residuals)) if found else whole), []
         one, two = (as_expression(side, where, EQUATION_REMEDY) for side in (left, right))
-        if any(not side.is_valid_input() and split_equalities(side)[1] for side in (one, two)):
-            raise ModelError(
-                f"{where} has an == inside a left and a right side.",
-                because="the comma already stands for the equality.",
-                remedy="m.equation(a == b) or m.equation(a, b)"
-                if what == "equation"
-                else f"m.invariant({name!r}, a == b) or m.invariant({name!r}, a, b)",
-            )
+        sides = [one, two]
         if one.shape != two.shape:
             # A constant fills a vector; anything else must fit.
             if two.is_scalar() and two.is_constant():
@@ -365,20 +363,22 @@ class EquationDoor(Notebook):
                     because="each component of the left side equals one of the right side; a list is a column.",
                     remedy="write as many components on both sides",
                 )
-        return column(ca.densify(one - two))
+        return column(dense(one - two)), sides
 
-    def _check_residual(self, whole: ca.SX, name: str, what: str = "equation") -> None:
+    def _check_residual(self, whole: ca.SX, sides: Sequence[ca.SX], name: str, what: str = "equation") -> None:
         """Refuse components that are no equations; shared subexpressions are looked at once, not per component."""
 
         def where(k: int) -> str:
             single = whole.numel() == 1
             return f"{what.capitalize()} {name!r}" if single else f"Component {k} of {what} {name!r}"
 
-        sampled = self._with_unknowns(whole)
-        if sampled is not None:
-            for k in sampled.suspects:
+        many = self._many_components(whole)
+        if many is None or many.has_equality:
+            _check_sides(sides, name, what)
+        if many is not None:
+            for k in many.suspects(NOT_EQUATED):
                 _check_form(whole[k], where(k))
-            depends = sampled.depends
+            depends = many.depends.tolist()
         else:
             residuals = elements(whole)
             for k, residual in enumerate(residuals):
@@ -397,37 +397,23 @@ class EquationDoor(Notebook):
                 for n, k, o in seen
                 if n != "t" and self.written.variables[n].kind in UNKNOWNS
             ]
-            depends = ca.which_depends(whole, ca.vertcat(*unknowns), 1, True) if unknowns else [False] * len(residuals)
+            depends = [bool(unknowns)] * len(residuals)
+            if unknowns and len(residuals) > 1:
+                depends = ca.which_depends(whole, ca.vertcat(*unknowns), 1, True)
         if not all(depends):
             k = depends.index(False)
             raise self._without_unknown(whole[k], where(k))
 
-    def _with_unknowns(self, whole: ca.SX) -> _SampledComponents | None:
-        """Which components of many contain an unknown, without a look at single symbols; None where they are few, where
-        a symbol is not the model's, or where a NaN comes out.
-
-        A NaN that no value shows is found when the system is read.
-        """
+    def _many_components(self, whole: ca.SX) -> ManyComponents | None:
+        """What stands in many components, without a look at single symbols; None where they are few, where a symbol is
+        not the model's, and where a NaN stands in them."""
         if whole.numel() < MANY_COMPONENTS or 32 * whole.numel() < sum(v.size for v in self.written.variables.values()):
             return None
         kinds = {name: v.kind for name, v in self.written.variables.items()}
         unknown = [symbol for name, symbol in self.written.symbols.items() if kinds[name] in UNKNOWNS]
         unknown += [symbol for chain in self.written.derivatives.values() for symbol in chain]
         others = [symbol for name, symbol in self.written.symbols.items() if kinds[name] not in UNKNOWNS]
-        arguments = [concatenate(unknown), concatenate([self.written.time, *others])]
-        function = ca.Function("equations", arguments, [whole], {"allow_free": True})
-        if function.has_free():
-            return None
-        try:
-            values = function(*(np.linspace(0.5, 1.5, argument.numel()) for argument in arguments)).full().ravel()
-        except RuntimeError:  # of a foreign function
-            return None
-        if np.isnan(values).any():
-            return None
-        depends = list(ca.which_depends(whole, arguments[0], 1, True))
-        # Comparisons and logic are 0 or 1 everywhere, and constants contain nothing.
-        suspects = np.flatnonzero((values == 0) | (values == 1) | ~np.array(depends, bool))
-        return _SampledComponents(depends, suspects.tolist())
+        return many_components(whole, concatenate(unknown), concatenate([self.written.time, *others]))
 
     def _without_unknown(self, residual: ca.SX, where: str) -> ModelError:
         names = sorted({self.written.label(*self.written.known[symbol_key(s)]) for s in ca.symvar(residual)})
@@ -439,11 +425,16 @@ class EquationDoor(Notebook):
         )
 
 
-class _SampledComponents(NamedTuple):
-    """Which components of an equation contain an unknown, and which ones may be no equations at all."""
-
-    depends: list[bool]
-    suspects: list[int]
+def _check_sides(sides: Sequence[ca.SX], name: str, what: str) -> None:
+    """Refuse an equality inside a left or a right side."""
+    if any(not side.is_valid_input() and split_equalities(side)[1] for side in sides):
+        raise ModelError(
+            f"{what.capitalize()} {name!r} has an == inside a left and a right side.",
+            because="the comma already stands for the equality.",
+            remedy="m.equation(a == b) or m.equation(a, b)"
+            if what == "equation"
+            else f"m.invariant({name!r}, a == b) or m.invariant({name!r}, a, b)",
+        )
 
 
 def _check_form(residual: ca.SX, where: str) -> None:

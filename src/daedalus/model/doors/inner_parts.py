@@ -279,7 +279,7 @@ class PartDoor(PortDoor):
             self.written.assembly.sums[prefix] = sums
         else:
             for (name, *_), residual in zip(layout["equations"], layout["expressions"]):
-                self._check_residual(residual, f"{prefix}.{name}")  # type: ignore[attr-defined]
+                self._check_residual(residual, (), f"{prefix}.{name}")  # type: ignore[attr-defined]
         self._write_expressions(layout, prefix + ".")
         for name in self._moved_quantities(other, bound):
             del self.written.outputs[f"{prefix}.{name}"]

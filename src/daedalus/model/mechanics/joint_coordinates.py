@@ -40,8 +40,9 @@ from daedalus.model.mechanics.trees import (
     frame_pose,
     in_space,
     tree_of,
+    turned_flat,
 )
-from daedalus.model.mechanics.written_mechanics import Velocity, WrittenMechanics
+from daedalus.model.mechanics.written_mechanics import Velocity, WrittenFrame, WrittenMechanics
 
 
 class TreeMotion(NamedTuple):
@@ -90,11 +91,32 @@ def in_joint_coordinates(book: Book) -> Book:
         if name in book.written.variables and name not in written.tree:
             twin.written.outputs[name] = value
     for frame in written.frames.values():
-        name = f"{frame.name}.position"
-        if name not in twin.written.outputs and name not in twin.written.variables:
-            place, _ = frame_pose(tree, frame, motion.rotations, motion.origins)
-            twin.written.outputs[name], twin.written.output_units[name] = ca.densify(place), "m"
+        held = not frame.body or frame.body in tree.at
+        place = frame_pose(tree, frame, motion.rotations, motion.origins)[0] if held else _on_a_body(book, frame)
+        _show(twin, frame, place)
     return twin
+
+
+def with_frames(book: Book) -> Book:
+    """The model with the positions of its frames as outputs, where no joint has coordinates."""
+    twin = book.copy()
+    twin.drawn_as = book.copy()
+    for frame in book.written.mechanics.frames.values():
+        _show(twin, frame, _on_a_body(book, frame) if frame.body else frame.at)
+    return twin
+
+
+def _on_a_body(book: Book, frame: WrittenFrame) -> ca.SX:
+    """Where a frame is whose body moves freely, or by joints that are constraints."""
+    body = book.bodies[frame.body]
+    turn = ca.SX.eye(3) if body.orientation is None else turned_flat(body.rotation)
+    return in_space(body.position) + turn @ frame.at
+
+
+def _show(twin: Book, frame: WrittenFrame, place: ca.SX) -> None:
+    name = f"{frame.name}.position"
+    if name not in twin.written.outputs and name not in twin.written.variables:
+        twin.written.outputs[name], twin.written.output_units[name] = ca.densify(place), "m"
 
 
 # -- what bodies are in terms of joints ------------------------------------------------------------------------

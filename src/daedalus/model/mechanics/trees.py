@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
 from daedalus.model.mechanics.tree_joints import TreeJoint, links_of, placed
 from daedalus.model.mechanics.tree_recursions import Link
 from daedalus.model.mechanics.written_mechanics import WrittenBody, WrittenFrame, WrittenMechanics
+from daedalus.model.names import listed
 
 Book = Any  # a Model: its doors import this file
 
@@ -54,6 +56,16 @@ class Tree(NamedTuple):
 def is_joined(written: WrittenMechanics, a: str, b: str) -> bool:
     """Whether joints of trees lead from one body to another already; "" is the ground."""
     return written.stands_for(a) == written.stands_for(b)
+
+
+def nothing_moves(name: str, written: WrittenMechanics) -> ModelError:
+    """The error for a model whose links are all fixed to the ground."""
+    return ModelError(
+        f"Nothing in the model {name!r} moves.",
+        f"fixed to the ground: {listed(list(written.frames), 6)}",
+        because="all its joints are fixed ones, and no body is free.",
+        remedy='a joint that moves, or base="free" where it is read from a file',
+    )
 
 
 def in_order(written: WrittenMechanics, every: bool = False) -> tuple[list[str], list[TreeEntry]]:
@@ -162,7 +174,7 @@ def _root(book: Book, name: str, taken: dict[str, tuple[int, ...]]) -> Link:
     if body.orientation is None:
         empty = ca.SX(3, body.size)
         return Link(-1, ca.SX.eye(3), place, empty, along, ca.SX(3, 1), columns, **mass, centre=ca.SX(3, 1))
-    turn = _turned_flat(body.rotation)
+    turn = turned_flat(body.rotation)
     spin = book.written.symbols[f"{name}.angular_velocity"]
     columns = (*columns, *taken[body.attitude])
     about = ca.SX.eye(3) if body.size == 3 else ca.SX(ca.DM([0, 0, 1]))
@@ -209,7 +221,7 @@ def in_space(vector: ca.SX) -> ca.SX:
     return given if given.numel() == 3 else ca.vertcat(given, ca.SX.zeros(3 - given.numel()))
 
 
-def _turned_flat(rotation: ca.SX) -> ca.SX:
+def turned_flat(rotation: ca.SX) -> ca.SX:
     """A rotation in space; one in the plane turns about z."""
     if rotation.size1() == 3:
         return rotation

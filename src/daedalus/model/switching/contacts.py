@@ -21,12 +21,9 @@ from daedalus.model.mechanics.equations_of_motion import pulled_back, time_deriv
 from daedalus.model.names import check_name, with_article
 from daedalus.model.notebook import Notebook, add_force
 from daedalus.model.switching.clocks import ClockDoor
+from daedalus.model.switching.force_margins import MARGIN
 from daedalus.model.variables import Contact, Manner, make_variable
 from daedalus.model.written import Equation
-
-# A contact changes where a gap, a speed or a force has passed zero by this: what touches without a force would else
-# leave zero by rounding alone. Of gaps and speeds it is a share of their usual size.
-MARGIN = 1e-12
 
 
 class ContactDoor(ClockDoor):
@@ -149,9 +146,9 @@ class ContactDoor(ClockDoor):
         return multiplier
 
     def _margin(self, holds: ca.SX, expression: ca.SX) -> ca.SX:
-        """The margin of a guard that is a gap or a speed where `holds` is 1, and else a force."""
-        usual = self._usual_size(expression)
-        return ca.SX(MARGIN) if usual.is_one() else MARGIN + holds * MARGIN * (usual - 1)
+        """The margin of a guard where `holds` is 1 and it is a gap or a speed; that of its force is put in later."""
+        margin: ca.SX = holds * (MARGIN * self._usual_size(expression))
+        return margin
 
     def _usual_size(self, expression: ca.SX) -> ca.SX:
         """How far a gap or a speed moves with states by their nominal values, at most 1, as rest is judged."""

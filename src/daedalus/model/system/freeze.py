@@ -11,10 +11,13 @@ import numpy as np
 from daedalus import _core
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, elements, symbol_key
+from daedalus.model.mechanics.trees import nothing_moves
 from daedalus.model.names import counted, derivative_name, element_label, listed
 from daedalus.model.notebook import Notebook
+from daedalus.model.switching.force_margins import with_force_margins
 from daedalus.model.system.conservation import repeated
 from daedalus.model.system.equation_row import EquationRow, Role, derivative_row
+from daedalus.model.system.equation_rows import EquationRows
 from daedalus.model.system.named_vectors import state_order
 from daedalus.model.system.structure_parts import structure_parts
 from daedalus.model.system.system import System
@@ -29,14 +32,13 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     named = book.all_equations()
     equations = named.values()
     residual = concatenate(equation.residual for equation in equations)
-    rows = [row for equation in equations for row in equation.rows]
     orders = highest_orders(book, states, residual)
     if square:
         _check_count(book, residual)
         _check_frictions_act(book, named)
     _check_orders(book, orders)
 
-    x, xdot, links = _first_order(book, states, orders, rows)
+    x, xdot, links, added = _first_order(book, states, orders)
     symbols = {"t": book.written.time, "x": concatenate(x), "xdot": concatenate(xdot)}
     for letter, kind in (("z", "algebraic"), ("u", "input"), ("p", "parameter")):
         symbols[letter] = concatenate(
@@ -47,19 +49,17 @@ def freeze(book: Notebook, *, square: bool = True) -> System:
     )
     symbols["p"] = concatenate([symbols["p"], discrete])
     unknowns = {v.name for v in book.written.variables.values() if v.kind == "algebraic"}
+    events = with_force_margins(book, named)
     content = SystemContent(
         name=book.name,
         variables=tuple(book.written.variables.values()),
         orders=orders,
         symbols=symbols,
         residual=concatenate([residual, *links]),
-        rows=rows,
+        rows=EquationRows([*(equation.rows for equation in equations), added]),
         outputs=book.written.outputs,
-        events=[
-            Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner)
-            for e in book.written.events.values()
-        ],
-        guards=concatenate(event.guard for event in book.written.events.values()),
+        events=[Event(e.name, e.direction, e.terminal, tuple(e.resets), e.purpose, e.manner) for e in events],
+        guards=concatenate(event.guard for event in events),
         resets=_reset_matrix(book, symbols["x"], symbols["x"]),
         **_kept(book.written.invariants, book._watched()),
         choices=book.written.choices,
@@ -89,19 +89,20 @@ def _check_frictions_act(book: Notebook, equations: Mapping[str, Equation]) -> N
 
 
 def _first_order(
-    book: Notebook, states: list[Variable], orders: Mapping[str, tuple[int, ...]], rows: list[EquationRow]
-) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
-    """The entries of x, for each the symbol of its derivative, and x' = x_dot where that is a state of its own, whose
-    rows are added."""
+    book: Notebook, states: list[Variable], orders: Mapping[str, tuple[int, ...]]
+) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX], list[EquationRow]]:
+    """The entries of x, for each the symbol of its derivative, and x' = x_dot where that is a state of its own, with
+    the rows of these."""
     if all(max(order) == 1 for order in orders.values()):
         return (
             [book.written.symbols[v.name] for v in states],
             [book.written.derivative_symbol(v.name, 1) for v in states],
             [],
+            [],
         )
     entries = state_order(states, orders)
     x = [book.written.derivative_scalar(name, k, order) for name, k, order in entries]
-    xdot, links = [], []
+    xdot, links, rows = [], [], []
     for (name, k, order), symbol in zip(entries, x):
         next_symbol = book.written.derivative_scalar(name, k, order + 1)
         if order + 1 < orders[name][k]:
@@ -111,7 +112,7 @@ def _first_order(
             rows.append(derivative_row(next_symbol.name(), symbol.name()))
             next_symbol = own
         xdot.append(next_symbol)
-    return x, xdot, links
+    return x, xdot, links, rows
 
 
 def _kept(held: Mapping[str, Any], watched: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +143,7 @@ def highest_orders(book: Notebook, states: list[Variable], residual: ca.SX) -> d
             name, k, order = book.written.known[symbol_key(scalar)]
             if order > 1:
                 orders[name][k] = max(orders[name][k], order)
-    return {name: tuple(int(k) for k in order) for name, order in orders.items()}
+    return {name: tuple(order.tolist()) for name, order in orders.items()}
 
 
 def _check_orders(book: Notebook, orders: dict[str, tuple[int, ...]]) -> None:
@@ -196,6 +197,8 @@ def _reset_matrix(book: Notebook, symbols: ca.SX, states: ca.SX) -> ca.SX:
 def _check_count(book: Notebook, residual: ca.SX) -> None:
     unknowns = [v for v in book.written.variables.values() if v.kind in ("state", "algebraic")]
     wanted, written = sum(v.size for v in unknowns), residual.numel()
+    if not unknowns and book.written.mechanics.frames:
+        raise nothing_moves(book.name, book.written.mechanics)
     if not unknowns:
         raise ModelError(
             f"The model {book.name!r} is empty.",

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from daedalus import _core
-from daedalus.model.system.serialised_instructions import serialised_columns
+from daedalus.model.system.casadi_instructions.instruction_columns import instruction_columns
 
 # CasADi's numbers of operations are below this.
 MOST_OPERATIONS = 1 << 10
@@ -166,17 +166,44 @@ def outputs_with(rows: Instructions, operations: Iterable[int]) -> list[np.ndarr
     >>> outputs_with(rows, [ca.OP_FABS])[0].tolist()
     [False, True]
     """
+    return dependent_outputs(rows, _is_one_of(rows.columns()[0], operations))
+
+
+def dependent_outputs(rows: Instructions, begins: np.ndarray) -> list[np.ndarray]:
+    """Of each output, which of its nonzeros depend on some rows, whatever these read."""
     operation, first, second, slot = rows.columns()
-    own = _is_one_of(operation, operations)
     is_output = operation == ca.OP_OUTPUT
-    # Rows of the operations themselves are where it begins, whatever they read.
-    reads = ~(_is_one_of(operation, (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST)) | own)
-    found = _core.dependent_rows(first, second, reads.view(np.uint8), own.view(np.uint8)).view(bool)
+    reads = ~(_is_one_of(operation, (ca.OP_OUTPUT, ca.OP_INPUT, ca.OP_CONST)) | begins)
+    found = _core.dependent_rows(first, second, reads.view(np.uint8), begins.view(np.uint8)).view(bool)
     marks = [np.zeros(size, bool) for size in rows.size_out]
     for output, mark in enumerate(marks):
         own = is_output & (second == output)
         mark[slot[own]] = found[first[own]]
     return marks
+
+
+def expressions_at(f: ca.Function, arguments: Sequence[ca.SX], rows: Instructions, places: np.ndarray) -> ca.SX:
+    """What some rows of a function compute, as the expressions that it was made of.
+
+    arguments: those of the function, as it was made. rows: its own instructions, in CasADi's order.
+
+    Example
+    -------
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x", 2)
+    >>> f = ca.Function("f", [x], [x[0] * ca.sin(x[1])])
+    >>> expressions_at(f, [x], read_instructions(f), np.array([0, 2]))
+    SX([x_0, sin(x_1)])
+    """
+    operation, first, second, _ = rows.columns()
+    found = f.instructions_sx()[places.tolist()]
+    # An argument itself is no instruction of its own.
+    is_input = operation[places] == ca.OP_INPUT
+    for which, argument in enumerate(arguments) if is_input.any() else ():
+        own = np.flatnonzero(is_input & (first[places] == which))
+        if len(own):
+            found[own.tolist()] = argument[second[places[own]].tolist()]
+    return found
 
 
 # The last long function and its instructions: whoever searches a function and then compiles it reads it once. One
@@ -212,15 +239,15 @@ def _read_long(f: ca.Function, placed: bool) -> Instructions | None:
         return told[1]
     if last is not None and last[0].__hash__() == f.__hash__():
         return last[1]
-    found = _read_at_once(f)
+    found = read_at_once(f)
     if found is not None and (last is None or len(found) > MUCH_SHORTER * len(last[1])):
         _last = f, found
     return found
 
 
-def _read_at_once(f: ca.Function) -> Instructions | None:
-    """The same for a long function, column by column."""
-    columns = serialised_columns(f)
+def read_at_once(f: ca.Function) -> Instructions | None:
+    """The same for a long function, column by column, and not kept; None where CasADi's format is not known."""
+    columns = instruction_columns(f)
     if columns is None:
         return None
     operation, result, one, two, numbers = columns

@@ -70,7 +70,7 @@ def open_algebraics(system: System) -> OpenAlgebraics | None:
 
 def smallest_taken(system: System) -> tuple[str, ...]:
     """The unknowns of which the smallest values are taken because the equations leave them open, by name."""
-    rows = [k for k, row in enumerate(system.rows) if row.role is Role.SMALLEST]
+    rows = system.rows.places(Role.SMALLEST)
     if not rows:
         return ()
     # Shares of algebraic unknowns may depend on states.
@@ -83,9 +83,10 @@ def smallest_taken(system: System) -> tuple[str, ...]:
 
 def as_written(system: System) -> System:
     """The system without the equations that take the smallest values of what is left open."""
-    kept = [k for k, row in enumerate(system.rows) if row.role is not Role.SMALLEST]
-    if len(kept) == len(system.rows):
+    taken = set(system.rows.places(Role.SMALLEST))
+    if not taken:
         return system
+    kept = [k for k in range(len(system.rows)) if k not in taken]
     return system.changed(residual=system.residual[kept], rows=[system.rows[k] for k in kept])
 
 

@@ -14,6 +14,7 @@ from daedalus.model.lazy_values import cached_property
 from daedalus.model.names import (
     counted,
 )
+from daedalus.model.system.equation_rows import EquationRows
 from daedalus.model.system.formulas import formulas_of
 from daedalus.model.system.named_vectors import NamedVectors
 from daedalus.model.system.plain_record import PlainRecord, canonical_text, checksum, misfit, parsed
@@ -48,8 +49,7 @@ class System(NamedVectors):
         self.name = content.name
         self.variables = tuple(content.variables)
         self.orders = {key: tuple(value) for key, value in content.orders.items()}
-        self.rows = tuple(content.rows)  # where each equation comes from
-        self.equation_labels = tuple(row.label for row in self.rows)
+        self.rows = EquationRows([content.rows])  # where each equation comes from
         self.events = tuple(content.events)
         self.aliases = dict(content.aliases)  # further names of variables and of their derivatives
         self.choices = tuple(content.choices)  # of states, where parameters say which of them are integrated
@@ -131,6 +131,11 @@ class System(NamedVectors):
         """The discrete variables after each event: (number of events) rows, as a matrix."""
         given = self._content.assigned
         return ca.SX(len(self.events), 0) if given is None or not self.discrete_count else +given
+
+    @cached_property
+    def equation_labels(self) -> tuple[str, ...]:
+        """The name of each equation, as it is printed."""
+        return tuple(row.label for row in self.rows)
 
     @cached_property
     def discrete_count(self) -> int:
@@ -280,7 +285,7 @@ class System(NamedVectors):
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {letter}" for letter, n in self.sizes.items() if letter != "xdot")
-        return f"System({self.name!r}: {counted(len(self.equation_labels), 'equation')}, {counts})"
+        return f"System({self.name!r}: {counted(len(self.rows), 'equation')}, {counts})"
 
 
 def _unpickled(text: object, digest: object) -> System:

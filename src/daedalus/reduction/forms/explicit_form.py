@@ -27,6 +27,7 @@ from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.linearity import is_linear, may_step
 from daedalus.reduction.forms.no_form import FormObstacle, NoForm
+from daedalus.reduction.forms.rate_instructions import written_rates
 from daedalus.reduction.forms.torn_solve import solve_linear, torn
 
 # A larger block has formulas where this many tearing variables do: a sparse solve by numbers is cheaper otherwise.
@@ -56,12 +57,16 @@ class CoupledBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class ExplicitForm:
-    """x' = f(t, x, u, p) and z = g(t, x, u, p), what was divided by on the way, and the matrices that were."""
+    """x' = f(t, x, u, p) and z = g(t, x, u, p), what was divided by on the way, and the matrices that were.
+
+    as_written: whether f stands in the equations of a large system, each 0 = x' - f, and nothing was solved.
+    """
 
     xdot: ca.SX
     z: ca.SX
     divisors: tuple[Divisor, ...] = ()
     coupled: tuple[CoupledBlock, ...] = ()
+    as_written: bool = False
 
     def applied(self, system: System, expression: ca.SX) -> ca.SX:
         """An expression of (t, x', x, z, u, p) in terms of (t, x, u, p)."""
@@ -98,6 +103,9 @@ def find_shorter_form(system: System) -> ExplicitForm | NoForm:
 
 def _found(system: System, given: ca.SX | None = None) -> ExplicitForm | NoForm:
     """The explicit form; symbols `given` are divided by like numbers."""
+    rates = written_rates(system)
+    if rates is not None:
+        return ExplicitForm(rates.formulas(system), ca.SX(0, 1), as_written=True)
     structure = structure_of(system)
     residual, w, pattern = system.residual, structure.symbols("xdot", "z"), structure.pattern("xdot", "z")
     labels = [*system.labels["xdot"], *system.labels["z"]]
@@ -122,8 +130,7 @@ def _without_calls(system: System, residual: ca.SX) -> tuple[ca.SX, tuple[ca.SX,
     CasADi differentiates a call also where none of its arguments moves, which would make every divisor a call.
     """
     known = system.symbols(("t", "x", "u", "p"))
-    unknown = system.symbols(("xdot", "z"))
-    if not calls_foreign_code(ca.Function("residual", [*known, *unknown], [residual])):
+    if not calls_foreign_code(system.function):
         return residual, None
     plain, symbols, meant = ca.extract_parametric(residual, ca.vertcat(*known), {})
     return plain, (ca.vertcat(*symbols), ca.vertcat(*meant)) if symbols else None
@@ -162,6 +169,7 @@ def _solve_blocks(
     equations, unknowns, solved = elements(residual), elements(w), elements(ca.SX.zeros(w.shape))
     involved = _columns_by_row(pattern)
     for level in _levels(blocks, involved):
+        level = [block for block in level if not _taken_over(block, equations, unknowns, involved, solved)]
         alone = [block for block in level if len(block[0]) == 1]
         together = [alone] if len(alone) >= MANY else []
         for chosen in together + [[block] for block in level if not together or len(block[0]) > 1]:
@@ -213,9 +221,6 @@ def _solve_scalars(
     system: System, equations: ca.SX, unknowns: ca.SX, rows: list[int], columns: list[int], labels: list[str]
 ) -> ca.SX | NoForm:
     """Equations with one of the unknowns each, solved for it; what they are divided by follows."""
-    alias = _alias(equations, unknowns) if len(rows) == 1 else None
-    if alias is not None:
-        return alias
     slopes = ca.densify(ca.jtimes(equations, unknowns, ca.SX.ones(unknowns.shape)))
     steps = may_step(system)
     if not is_linear(equations, unknowns, slopes, steps):
@@ -229,18 +234,24 @@ def _solve_scalars(
     return ca.vertcat(column(-rest / slopes), slopes)
 
 
-def _alias(equation: ca.SX, unknown: ca.SX) -> ca.SX | None:
-    """Value and slope of an unknown that equals another symbol or a number, as in long chains of connections."""
-    if not equation.is_op(ca.OP_SUB):
-        return None
-    left, right = equation.dep(0), equation.dep(1)
-    if left.n_dep() or right.n_dep():
-        return None
-    own = symbol_key(unknown)
-    at_left, at_right = (side.is_symbolic() and symbol_key(side) == own for side in (left, right))
-    if at_left == at_right:
-        return None
-    return ca.vertcat(right, 1) if at_left else ca.vertcat(left, -1)
+def _taken_over(
+    block: Block, equations: list[ca.SX], unknowns: list[ca.SX], involved: list[list[int]], solved: list[ca.SX]
+) -> bool:
+    """Whether an equation says that its unknown equals another symbol or a number, whose value that is then: as in long
+    chains of connections."""
+    rows, columns = block
+    if len(rows) > 1 or not equations[rows[0]].is_op(ca.OP_SUB):
+        return False
+    sides = equations[rows[0]].dep(0), equations[rows[0]].dep(1)
+    if sides[0].n_dep() or sides[1].n_dep():
+        return False
+    own = symbol_key(unknowns[columns[0]])
+    others = [side for side in sides if not side.is_symbolic() or symbol_key(side) != own]
+    if len(others) != 1:
+        return False
+    known = [c for c in involved[rows[0]] if c != columns[0]]
+    solved[columns[0]] = solved[known[0]] if known else others[0]
+    return True
 
 
 def _cancelled(slopes: ca.SX) -> list[int]:
@@ -273,7 +284,7 @@ def _large_block(system: System, residual: ca.SX, w: ca.SX, blocks: list[Block],
 
 def _tears(system: System, matrix: ca.SX) -> bool:
     """Whether a few tearing variables are enough for a large block."""
-    return torn(matrix, _at_start(system, matrix), MOST_TORN) is not None
+    return torn(matrix, at_start(system, matrix), MOST_TORN) is not None
 
 
 def _solve_block(
@@ -294,7 +305,7 @@ def _solve_block(
             remedy="dd.analyse(m), which names hidden constraints",
         )
         return NoForm(error, SINGULAR)
-    return -solve_linear(matrix, rest, _at_start(system, matrix), given)
+    return -solve_linear(matrix, rest, at_start(system, matrix), given)
 
 
 def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list[str]) -> NoForm:
@@ -304,7 +315,7 @@ def _nonlinear(system: System, rows: list[int], columns: list[int], labels: list
     return NoForm(_not_explicit(fact), FormObstacle.NONLINEAR)
 
 
-def _at_start(system: System, matrix: ca.SX) -> np.ndarray:
+def at_start(system: System, matrix: ca.SX) -> np.ndarray:
     """The nonzeros of a matrix at the start values of the model, with zeros where there are none: for its scales."""
     function = ca.Function("matrix", system.symbols(), [nonzeros(matrix)])
     values = {"x": system.default_start, "p": np.nan_to_num(system.start["p"], nan=1.0)}

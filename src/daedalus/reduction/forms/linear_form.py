@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import is_singular
+from daedalus.algebra.rank_decision import FULL_MATRIX, is_singular
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.errors import SingularModelError, SolverError
 from daedalus.model.expressions import concatenate
@@ -82,7 +82,8 @@ def always_singular(matrix: ca.SX) -> bool:
     function = ca.Function("matrix", [concatenate(ca.symvar(matrix))], [matrix])
     draw = np.random.default_rng(1978)
     for _ in range(3):
-        sample = function(draw.uniform(0.5, 1.5, function.size1_in(0))).sparse()
-        if not np.all(np.isfinite(sample.data)) or not is_singular(sample):
+        sample = function(draw.uniform(0.5, 1.5, function.size1_in(0)))
+        # Where it is not finite, nothing is known of it.
+        if not is_singular(sample.full() if sample.size1() <= FULL_MATRIX else sample.sparse()):
             return False
     return True

@@ -7,11 +7,13 @@ it is singular at the start alone, that is said.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
-from daedalus.algebra.rank_decision import counted, is_singular
+from daedalus.algebra.counted_entries import counted_entries
+from daedalus.algebra.rank_decision import FULL_MATRIX, is_singular
 from daedalus.analysis.points.operating_point import read_point
 from daedalus.analysis.structure.block_form import Block, blocks_in_order
 from daedalus.analysis.structure.jets.consistent_jet import Jet, Stages, consistent_jet, jet_start, solved_jet
@@ -28,6 +30,9 @@ from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.system import System
 from daedalus.reduction.index.differentiate import DifferentiatedInputError
 from daedalus.reduction.index.offsets import Unknown, jet_of, unknown_label
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # Systems with more unknowns are not solved for all derivatives at their start, which costs too much.
 LARGEST_AT_START = 60
@@ -62,9 +67,10 @@ class SystemJacobian:
     def singular_blocks(self, values: np.ndarray) -> set[int]:
         """The blocks that are singular at these values; where the values mean nothing, none."""
         sizes = np.where(self._moving, np.maximum(1.0, np.abs(values)), 0.0)
-        matrix = counted(lambda own: self._function(own).sparse(), values, sizes).tocsr()
-        if not np.all(np.isfinite(matrix.data)):
+        entries = counted_entries(lambda own: np.array(self._function(own).nonzeros()), values, sizes)
+        if not np.all(np.isfinite(entries)):
             return set()
+        matrix = self._with_entries(entries)
         single = [b for b, block in enumerate(self.blocks) if len(block.equations) == 1]
         rows = np.array([self.blocks[b].equations[0] for b in single], dtype=int)
         columns = np.array([self.blocks[b].unknowns[0] for b in single], dtype=int)
@@ -75,6 +81,17 @@ class SystemJacobian:
             if len(block.equations) > 1 and is_singular(matrix[block.equations][:, block.unknowns]):
                 found.add(b)
         return found
+
+    def _with_entries(self, entries: np.ndarray) -> csr_matrix | np.ndarray:
+        """The matrix with these entries: a full array where it is small."""
+        shape, places = self.matrix.shape, self.matrix.sparsity().get_triplet()
+        if max(shape) <= FULL_MATRIX:
+            full = np.zeros(shape)
+            full[tuple(places)] = entries
+            return full
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((entries, places), shape)
 
 
 def always_singular(book: Model, jacobian: SystemJacobian) -> list[Block]:
@@ -166,10 +183,10 @@ def entries_of(system: System) -> list[tuple[str, int, int]]:
     return [*system.entries, *((v.name, k, 0) for v in system.of_kind("algebraic") for k in range(v.size))]
 
 
-def singular_at(jacobian: SystemJacobian, point: Values) -> list[Block]:
-    """The blocks that are singular at a point."""
+def singular_at(jacobian: SystemJacobian, point: Values) -> list[int]:
+    """The numbers of the blocks that are singular at a point."""
     values = np.array([point.get(symbol_key(s), 0.0) for s in jacobian.symbols])
-    return [jacobian.blocks[b] for b in sorted(jacobian.singular_blocks(values))]
+    return sorted(jacobian.singular_blocks(values))
 
 
 # -- repair ----------------------------------------------------------------------------------------------------

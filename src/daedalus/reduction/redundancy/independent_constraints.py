@@ -9,28 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import NOT_ZERO, REDUNDANT_ON_A_MOTION
+from daedalus.analysis.kept_decisions import NotADecisionError, kept_decision
 from daedalus.analysis.points.motion_samples import MovingModel
 from daedalus.analysis.structure.system_structure import structure_of
-from daedalus.errors import DaedalusError
+from daedalus.errors import DaedalusError, SolverError
 from daedalus.model.event_purpose import EventPurpose
 from daedalus.model.expressions import column, concatenate, elements
+from daedalus.model.lazy_values import cached_property
+from daedalus.model.mechanics.joint_sides import joint_sides
 from daedalus.model.mechanics.mechanics_part import Mechanics
 from daedalus.model.model import Model
 from daedalus.model.notebook import declare, note_change
 from daedalus.model.reopened import as_model
 from daedalus.model.system.equation_row import EquationRow, collected
+from daedalus.model.system.instruction_list import read_instructions
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
 from daedalus.model.written import WrittenEvent
 from daedalus.reduction.findings import Finding, RedundantConstraints, SmallestMultipliers
-from daedalus.reduction.redundancy.assembled_place import assembled_place
-from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at, states_nearby
+from daedalus.reduction.redundancy.constraint_place import (
+    MotionPlace,
+    constraints_at,
+    jacobian_at,
+    states_nearby,
+    usual_lengths,
+)
 from daedalus.reduction.redundancy.redundant_rows import (
+    VANISHED,
     DependentRows,
     IndependentRows,
     chosen_rows,
@@ -50,7 +62,7 @@ from daedalus.reduction.rewriting import (
     written_out,
 )
 
-# A dropped constraint that is violated by more, in units of length of its row, no longer follows from the others.
+# A dropped constraint that is violated by more, in usual lengths of its row, no longer follows from the others.
 FOLLOWS = 1e-5
 # The chosen rows no longer serve where the mean square of the shares exceeds this.
 BADLY_CHOSEN = 100.0
@@ -103,21 +115,34 @@ class Redundancy:
         redundant = RedundantConstraints(dependent, len(choice.independent), len(self.rows))
         return redundant, SmallestMultipliers(involved)
 
+    @cached_property
+    def usual(self) -> np.ndarray:
+        """How long each row of the Jacobian usually is."""
+        return usual_lengths(self.moving)
+
+    def directions(self, place: MotionPlace) -> np.ndarray:
+        """The Jacobian with each row divided by its length there: its rank does not depend on units."""
+        return scaled(jacobian_at(self.moving, place), self.usual)
+
+    def sized(self, place: MotionPlace) -> np.ndarray:
+        """The Jacobian with each row divided by its usual length: what rows are chosen by."""
+        return jacobian_at(self.moving, place) / self.usual[:, None]
+
     def choose(self, place: MotionPlace, rank: int | None = None) -> IndependentRows | None:
         """Independent rows at a place of the motion; None where all are, or where the rest do not follow nearby."""
-        matrix = scaled(jacobian_at(self.moving, place))
+        matrix = self.directions(place)
         rank = rank_of_rows(matrix) if rank is None else rank
         if not 0 < rank < len(matrix):
             return None
-        independent, dependent, shares = chosen_rows(matrix, rank)
-        states = states_nearby(self.moving, place, independent)
+        independent, dependent, shares = chosen_rows(self.sized(place), rank)
+        states = states_nearby(self.moving, place, independent, self.usual)
         if states is None:
             return None
         self.nearby = states
         # A share may vanish at one place.
         used = np.abs(shares) > REDUNDANT_ON_A_MOTION
         for state in states:
-            nearby = scaled(jacobian_at(self.moving, state))
+            nearby = self.directions(state)
             used |= (
                 np.abs(np.linalg.lstsq(nearby[independent].T, nearby[dependent].T, rcond=None)[0].T)
                 > REDUNDANT_ON_A_MOTION
@@ -129,17 +154,46 @@ def redundancy_of(model: Model, written: ReducedModel) -> Redundancy | None:
     """The redundant constraints of a model, with independent ones chosen at its start; None where there are none."""
     try:
         moving = MovingModel(model, whole=False)
-        if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
-            return None
-        place = assembled_place(moving)
-        found = Redundancy(moving, written, _constraint_rows(model, written), IndependentRows((), (), ()))
-        choice = found.choose(place)
-        if choice is None or not _forces_alone(moving, found.nearby, len(choice.independent)):
-            return None
-    except DaedalusError:  # no consistent state near the start
+    except DaedalusError:
         return None
-    found.first = choice
+    if moving.mechanics is None or not moving.mechanics.multipliers or np.isnan(moving.parameters).any():
+        return None
+    rows = _constraint_rows(model, written)
+    found = Redundancy(moving, written, rows, IndependentRows((), (), ()))
+    first = kept_decision(
+        "independent constraints", _decided_by(moving), partial(_first_choice, found),
+        lambda choice: None if choice is None else choice.to_plain(), partial(_choice_of, len(rows)),
+    )  # fmt: skip
+    if first is None:
+        return None
+    found.first = first
     return found
+
+
+def _first_choice(found: Redundancy) -> IndependentRows | None:
+    """Independent rows at the start; None where all are, and where no consistent state is near the start."""
+    try:
+        choice = found.choose(assembled_place(found.moving))
+        alone = choice is not None and _forces_alone(found.moving, found.nearby, len(choice.independent))
+    except DaedalusError:
+        return None
+    return choice if alone else None
+
+
+def _decided_by(moving: MovingModel) -> tuple[object, ...]:
+    """What the first choice follows from: equations with their start, constraints, and how joints are meant."""
+    assert moving.mechanics is not None
+    sides = joint_sides(moving.system)
+    meant = None if sides is None else read_instructions(sides.function).digest()
+    return moving.system.digest, moving.mechanics.multipliers, moving.positions, moving.velocities, meant
+
+
+def _choice_of(count: int, plain: Any) -> IndependentRows | None:
+    """A choice among so many rows out of plain data."""
+    choice = None if plain is None else IndependentRows.from_plain(plain)
+    if choice is not None and sorted((*choice.independent, *choice.dependent)) != list(range(count)):
+        raise NotADecisionError
+    return choice
 
 
 @remembered
@@ -210,7 +264,7 @@ def _rewritten(redundancy: Redundancy, choice: IndependentRows) -> ReducedModel:
     write_rows(n, [origins[i] for i in kept], [rows[i] for i in kept])
     old = concatenate(column(written.written.symbols[name]) for name in touched)
     order = [k for name in touched for k in owners[name]]
-    forms = group_forms(_jacobian(redundancy.moving), choice)
+    forms = group_forms(_jacobian(redundancy.moving), choice, redundancy.usual)
     smallest = smallest_multipliers(forms, choice, alone)
     # Forces follow from the independent rows; what else shows a multiplier shows the smallest.
     forces = concatenate(alone.get(k, ca.SX(0)) for k in order)
@@ -242,7 +296,7 @@ def _follows(forms: list[GroupForms], choice: IndependentRows, rows: dict[int, c
     for form in forms:
         lengths, group = form.lengths, form.group
         own += sum((rows[k] / lengths[k]) ** 2 for k in group.independent)
-        others += sum((rows[k] / lengths[k]) ** 2 for k in group.dependent)
+        others += sum((rows[k] / form.usual[k]) ** 2 for k in group.dependent)
         weight += len(group.independent) * len(group.dependent)
     others += sum(rows[k] ** 2 for group in choice.groups if not group.independent for k in group.dependent)
     return FOLLOWS**2 + 10 * BADLY_CHOSEN * weight * own - others
@@ -275,10 +329,11 @@ def _jacobian(moving: MovingModel) -> ca.SX:
 class GroupForms:
     """The shares and lengths of one group of rows that depend on each other, as expressions."""
 
-    def __init__(self, jacobian: ca.SX, group: DependentRows) -> None:
+    def __init__(self, jacobian: ca.SX, group: DependentRows, usual: np.ndarray) -> None:
         self.group = group
         rows = (*group.independent, *group.dependent)
-        self.lengths = {k: ca.sqrt(ca.sumsqr(jacobian[k, :])) for k in rows}
+        self.usual = {k: float(usual[k]) for k in rows}
+        self.lengths = {k: ca.sqrt(ca.fmax(ca.sumsqr(jacobian[k, :]), (VANISHED * self.usual[k]) ** 2)) for k in rows}
         first, second = (
             ca.vertcat(*(jacobian[k, :] / self.lengths[k] for k in part))
             for part in (group.independent, group.dependent)
@@ -298,8 +353,12 @@ class GroupForms:
 
     @property
     def mean_share(self) -> ca.SX:
-        """The mean square of the shares: at most about one where the rows are well chosen."""
-        return ca.sumsqr(self.shares) / self.shares.numel()
+        """The mean square of the shares by usual lengths: at most about one where the rows are well chosen."""
+        own, others = (
+            concatenate(self.lengths[k] / self.usual[k] for k in rows)
+            for rows in (self.group.independent, self.group.dependent)
+        )
+        return ca.sumsqr(self.shares * ca.mtimes(others, 1 / own.T)) / self.shares.numel()
 
     @property
     def flatness(self) -> ca.SX:
@@ -307,9 +366,9 @@ class GroupForms:
         return ca.sum1(1 / ca.densify(self._pivots)) / self._pivots.numel()
 
 
-def group_forms(jacobian: ca.SX, choice: IndependentRows) -> list[GroupForms]:
-    """The forms of every group of a choice with independent rows in it."""
-    return [GroupForms(jacobian, group) for group in choice.groups if group.independent]
+def group_forms(jacobian: ca.SX, choice: IndependentRows, usual: np.ndarray) -> list[GroupForms]:
+    """The forms of every group of a choice with independent rows in it, by the usual lengths of rows."""
+    return [GroupForms(jacobian, group, usual) for group in choice.groups if group.independent]
 
 
 def smallest_multipliers(
@@ -326,3 +385,73 @@ def _solved(matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
     """The pivots and the solution of a symmetric positive definite system, in order of least fill."""
     pivots, factor, order = ca.ldl(ca.sparsify(matrix))
     return pivots, ca.ldl_solve(ca.densify(right), pivots, factor, order)
+
+
+# -- a place at which joints are assembled ---------------------------------------------------------------------------
+
+
+# How far from the start consistent states are looked for, in nominal values, one after the other.
+SPREADS = (0.0, 0.1, 0.3, 1.0, 1.0, 1.0)
+# Bodies are turned until every cosine is at least so much, towards a little more.
+TURNED, TOWARDS = 0.9, 0.95
+# By steps of no more than this, in nominal values, and so many.
+STEP, STEPS = 0.3, 60
+# Of joints that turn the same bodies, or half a turn away, where no turn raises a cosine, this share says nothing.
+NEARLY_LEVEL = 1e-3
+
+
+def assembled_place(moving: MovingModel) -> MotionPlace:
+    """A state near the start that obeys the constraints; angles that nobody gave may have to be far from zero.
+
+    Every joint is assembled the way it is meant. Half a turn away from there its equations hold too, and some follow
+    from others that do not where the mechanism moves: sin θ n of a fixed relative orientation vanishes for every axis n
+    at θ = π.
+    """
+    u, draw = np.zeros(moving.system.sizes["u"]), np.random.default_rng(2013)
+    for spread in SPREADS:
+        try:
+            place = MotionPlace(0.0, moving.sample(draw, spread, 0.0, u), u, moving.parameters)
+        except SolverError:
+            continue
+        if _is_assembled(moving, place):
+            return place
+        away = moving.start() + max(spread, SPREADS[1]) * moving.system.nominal["x"] * draw.standard_normal(
+            len(place.x)
+        )
+        turned = moving.onto(0.0, _turned(moving, MotionPlace(0.0, away, u, moving.parameters)), u, moving.parameters)
+        if turned is not None and _is_assembled(moving, place := MotionPlace(0.0, turned, u, moving.parameters)):
+            return place
+    raise SolverError(
+        f"No assembled state of {moving.system.name!r} was found near its start.",
+        because="the start is far from the constraints, or they contradict each other.",
+        remedy="start values that obey the constraints",
+    )
+
+
+def _is_assembled(moving: MovingModel, place: MotionPlace) -> bool:
+    """Whether no joint is half a turn away from how it is meant."""
+    sides = joint_sides(moving.system)
+    return sides is None or not np.any(sides.function(place.t, place.x, place.u, place.p).full() < 0)
+
+
+def _turned(moving: MovingModel, place: MotionPlace) -> np.ndarray:
+    """The positions with bodies turned towards where the joints are meant to be, wherever that leaves the others."""
+    sides = joint_sides(moving.system)
+    assert sides is not None
+    assert moving.mechanics is not None
+    arguments = moving.system.symbols(("t", "x", "u", "p"))
+    values = sides.function.call(arguments)[0]
+    function = ca.Function("turned", arguments, [values, ca.densify(ca.jacobian(values, arguments[1]))])
+    x, nominal, constraints = place.x.copy(), moving.system.nominal["x"], len(moving.mechanics.multipliers)
+    own = np.array(moving.positions)
+    for _ in range(STEPS):
+        now, slope = (part.full() for part in function(place.t, x, place.u, place.p))
+        low = now[:, 0] < TURNED
+        if not low.any():
+            break
+        kept, kept_slope = constraints_at(moving, MotionPlace(place.t, x, place.u, place.p))
+        left = np.concatenate((TOWARDS - now[low, 0], -kept[constraints:]))
+        rows = np.vstack((slope[low][:, own], kept_slope[constraints:])) * nominal[own]
+        way = np.linalg.lstsq(rows, left, rcond=NEARLY_LEVEL)[0]
+        x[own] += nominal[own] * way * min(1.0, STEP / max(np.abs(way).max(), STEP))
+    return x

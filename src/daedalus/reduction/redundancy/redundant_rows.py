@@ -1,13 +1,16 @@
 """Which rows of a constraint Jacobian are independent, which follow from them, and with what shares.
 
-With every row divided by its length, Ĝ_D = C Ĝ_I. The rows are chosen by QR with column pivoting, then exchanged while
-a share is larger than one: each exchange multiplies the volume of the chosen rows by that share, so that it ends (S. A.
-Goreinov, I. V. Oseledets, D. V. Savostyanov, E. E. Tyrtyshnikov, N. L. Zamarashkin: How to find a good submatrix).
+With every row divided by its usual length, Ĝ_D = C Ĝ_I. (Divided by its present length, a row that passes zero would
+look as good as any other, though forces and corrections by it then grow out of rounding errors.) The rows are chosen by
+QR with column pivoting, then exchanged while a share is larger than one: each exchange multiplies the volume of the
+chosen rows by that share, so that it ends (S. A. Goreinov, I. V. Oseledets, D. V. Savostyanov, E. E. Tyrtyshnikov,
+N. L. Zamarashkin: How to find a good submatrix).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +19,19 @@ from daedalus.algebra.rank_decision import (
     KNOWN,
     REDUNDANT_ON_A_MOTION,
     SAFELY_REGULAR,
+    STILL,
     decide_rank,
     singular_values,
     sparse_factors,
 )
+from daedalus.analysis.kept_decisions import NotADecisionError
 from daedalus.deadline import poll
 
 # Rows are exchanged while a share exceeds this.
 LARGEST_SHARE = 1.5
 MOST_EXCHANGES = 1000
+# A row shorter than this share of its usual length has lost its direction to the errors of the state.
+VANISHED = STILL
 
 
 @dataclass(frozen=True)
@@ -48,16 +55,56 @@ class IndependentRows:
         """The rows that take part in a dependence."""
         return sorted(k for group in self.groups for k in (*group.independent, *group.dependent))
 
+    def to_plain(self) -> list[Any]:
+        """The choice as lists of numbers."""
+        groups = [[list(group.independent), list(group.dependent)] for group in self.groups]
+        return [list(self.independent), list(self.dependent), groups]
 
-def scaled(jacobian: np.ndarray) -> np.ndarray:
+    @staticmethod
+    def from_plain(plain: Any) -> IndependentRows:
+        """The inverse of `to_plain`; a NotADecisionError for other data.
+
+        Example
+        -------
+        >>> choice = IndependentRows((0, 2), (1,), (DependentRows((0,), (1,)),))
+        >>> IndependentRows.from_plain(choice.to_plain()) == choice
+        True
+        """
+        try:
+            independent, dependent, groups = plain
+            found = IndependentRows(
+                _numbers(independent), _numbers(dependent),
+                tuple(DependentRows(_numbers(own), _numbers(others)) for own, others in groups),
+            )  # fmt: skip
+        except (TypeError, ValueError) as error:
+            raise NotADecisionError from error
+        own, others = set(found.independent), set(found.dependent)
+        if not all(own >= set(g.independent) and others >= set(g.dependent) for g in found.groups):
+            raise NotADecisionError
+        return found
+
+
+def _numbers(plain: Any) -> tuple[int, ...]:
+    if not all(type(k) is int for k in plain):
+        raise NotADecisionError
+    return tuple(plain)
+
+
+def scaled(jacobian: np.ndarray, usual: np.ndarray | None = None) -> np.ndarray:
     """The rows divided by their lengths; a row of zeros stays.
+
+    usual: the lengths that rows have elsewhere; one below the share VANISHED of that has no direction to speak of.
 
     Example
     -------
     >>> scaled(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
+    >>> scaled(np.array([[0.0, 1e-16]]), np.array([1.0])).round(6).tolist()
+    [[0.0, 0.0]]
     """
     lengths = np.linalg.norm(jacobian, axis=1, keepdims=True)
+    if usual is not None:
+        lengths = np.maximum(lengths, VANISHED * usual[:, None])
     return jacobian / np.where(lengths > 0, lengths, 1.0)
 
 

@@ -79,7 +79,7 @@ def independent_equations(system: System) -> ReducedModel | None:
 
 def _always_singular(system: System) -> bool:
     """Whether the system Jacobian is singular at values drawn at random, or has no pattern of full rank."""
-    if any(row.role is Role.SMALLEST for row in system.rows):
+    if system.rows.places(Role.SMALLEST):
         return False
     if not structure_of(system).signature.regular:
         return True

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from daedalus.algebra.counted_entries import counted
 from daedalus.algebra.damped_newton import CONSISTENT, SOLVED, Equations, damped_newton
 from daedalus.algebra.homotopy import follow
 from daedalus.algebra.least_change import Arrival, least_change
-from daedalus.algebra.rank_decision import EPSILON, FULL_NULL_SPACE, balanced, counted, is_singular
+from daedalus.algebra.rank_decision import EPSILON, FULL_NULL_SPACE, balanced, is_singular
 from daedalus.algebra.shortened_steps import LEFT_OUT, shortest_steps
 from daedalus.analysis.structure.jets.jet_equations import JetEquations
 from daedalus.analysis.structure.jets.jet_evaluation import JetEvaluation

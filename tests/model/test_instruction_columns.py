@@ -1,10 +1,13 @@
 """Long functions are read at once: the same instructions as one by one."""
 
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 import pytest
 
 from daedalus.model.system import instruction_list
+from daedalus.model.system.casadi_instructions import instruction_columns
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
 UNARY = [
@@ -46,13 +49,26 @@ def mixed(seed, length=400):
     return ca.Function("mixed", [x, p], [ca.vertcat(*chosen), pattern, ca.SX(3, 1)])
 
 
+def changed_everywhere(raw):
+    """An array of the right length with other numbers."""
+    return raw ^ np.uint8(1)
+
+
+@pytest.mark.parametrize("memory", ["read", "unknown", "something else"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_same_as_one_by_one(seed, monkeypatch):
-    f = mixed(seed)
+def test_the_same_as_one_by_one(seed, memory, monkeypatch):
+    f, texts = mixed(seed), []
     monkeypatch.setattr(instruction_list, "LONG", 10**9)
     slow = read_instructions(f)
     monkeypatch.setattr(instruction_list, "LONG", 1)
+    if memory != "read":
+        own = instruction_columns.records_in_memory
+        others = {"unknown": lambda f: [], "something else": lambda f: [changed_everywhere(raw) for raw in own(f)]}
+        monkeypatch.setattr(instruction_columns, "records_in_memory", others[memory])
+    text = instruction_columns.serialised_records
+    monkeypatch.setattr(instruction_columns, "serialised_records", lambda *of: texts.append(of) or text(*of))
     fast = read_instructions(f)
+    assert len(texts) == (memory != "read" or not Path("/proc/self/mem").exists())
     for name in ("operation", "first", "second", "slot"):
         assert getattr(fast, name) == getattr(slow, name)
     assert fast.constants.tobytes() == slow.constants.tobytes()
@@ -62,7 +78,7 @@ def test_the_same_as_one_by_one(seed, monkeypatch):
 def test_a_format_that_is_not_known_is_read_one_by_one(monkeypatch):
     f = mixed(9)
     monkeypatch.setattr(instruction_list, "LONG", 1)
-    monkeypatch.setattr(instruction_list, "serialised_columns", lambda f: None)
+    monkeypatch.setattr(instruction_list, "instruction_columns", lambda f: None)
     assert len(read_instructions(f)) == f.n_instructions()
 
 
