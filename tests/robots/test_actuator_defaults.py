@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import daedalus as dd
 from daedalus.robots.file_elements import read_robot_file
 from daedalus.robots.read_mjcf import _read
 
@@ -119,3 +120,15 @@ def test_random_defaults_as_mujoco():
         assert drive.gear == model.actuator_gear[0][0], text
         compared += 1
     assert compared == 300
+
+
+@pytest.mark.parametrize(("pulls", "words"), [
+    ('joint="k"', "The joint 'k' of motor 'push' is not in the file."),
+    ('jointinparent="k"', "The joint 'k' of motor 'push' is not in the file."),
+    ('tendon="rope"', "The tendon 'rope' of motor 'push' is not in the file."),
+])  # fmt: skip
+def test_an_actuator_of_what_is_not_there_is_refused_by_name(pulls, words):
+    text = f'<mujoco><worldbody>{ARM}</worldbody><actuator><motor name="push" {pulls}/></actuator></mujoco>'
+    with pytest.raises(dd.InputError) as told:
+        dd.read_mjcf(text)
+    assert str(told.value).splitlines()[0] == words

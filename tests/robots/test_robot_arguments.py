@@ -143,3 +143,10 @@ def test_rotations_are_matrices_quaternions_or_rows_of_matrices() -> None:
     ]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
     np.testing.assert_array_equal(found[2][1], found[0])
+
+
+def test_a_target_that_is_no_rotation_is_named_once():
+    with pytest.raises(
+        dd.InputError, match=r"^The target 'tool.rotation' is not a rotation matrix\.\n  distance from SO"
+    ):
+        dd.inverse_kinematics(arm(), {"tool.rotation": 2 * np.eye(3)})

@@ -20,7 +20,7 @@ from daedalus.model.doors.joint_kinds import Ground, ground
 from daedalus.model.doors.joint_trees import link_body, set_body_start, set_joint_values
 from daedalus.model.doors.joints import stop_joint
 from daedalus.model.model import Model
-from daedalus.model.names import listed
+from daedalus.model.names import counted, listed
 
 Three = tuple[float, float, float]
 # Joints with a share of each: a length that is a sum of their coordinates.
@@ -243,9 +243,9 @@ def _ordered(description: RobotDescription) -> list[FileJoint]:
     lost = [name for name in description.links if name not in reached]
     if lost:
         raise InputError(
-            f"{len(lost)} links are not joined to the root.",
+            f"{counted(len(lost), 'link')} {'is' if len(lost) == 1 else 'are'} not joined to the root.",
             f"links: {listed(lost, 8)}",
-            because="they form a loop, or a second tree.",
+            because="links without a way to the root form a loop, or a second tree.",
             remedy="one root link; every other link the child of one joint",
         )
     return order
@@ -384,6 +384,12 @@ def _as_drawn(ordered: Sequence[FileJoint]) -> dict[str, tuple[np.ndarray, np.nd
 def _write_mimic(model: Model, description: RobotDescription, mimic: MimicJoint) -> None:
     tree = model.written.mechanics.tree
     fixed = {joint.name for joint in description.joints if joint.kind == "fixed"}
+    if mimic.joint == mimic.other:
+        raise InputError(
+            f"Joint {mimic.joint!r} mimics itself.",
+            because="a joint that mimics another is a multiple of it.",
+            remedy="<mimic> with the name of another joint, or none",
+        )
     if mimic.joint in fixed:
         description.unsupported.append(f"<mimic> of the fixed joint {mimic.joint!r}")
         return

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from daedalus.errors import InputError
 from daedalus.model.model import Model
+from daedalus.model.names import did_you_mean
 from daedalus.robots.file_elements import Element, numbers, plain_name
 from daedalus.robots.links_and_joints import FileDrive, FileTendon, Three
-from daedalus.robots.mjcf_sections import MjcfReading, list_words
+from daedalus.robots.mjcf_sections import MjcfReading, list_words, named_part
 from daedalus.robots.mjcf_tendons import length_and_rate
 
 _COMMON = {"name", "class", "joint", "jointinparent", "tendon", "gear", "ctrlrange", "ctrllimited", "group", "user"}
@@ -32,8 +34,9 @@ def read_drives(root: Element, reading: MjcfReading, tendons: Mapping[str, FileT
         element = reading.defaults.applied(raw, "main")
         given = element.get("name") or f"{raw.tag}_{k}"
         where = f"{raw.tag} {given!r}"
-        joint = reading.names["joint"].get(element.get("joint") or element.get("jointinparent") or "")
-        tendon = tendons.get(element.get("tendon") or "")
+        named = element.get("joint") or element.get("jointinparent")
+        joint = named_part("joint", named, where, reading) if named else None
+        tendon = _tendon(element.get("tendon"), where, root, tendons)
         pulled = ((joint, 1.0),) if joint in single else None if tendon is None else tendon.length
         law = None if raw.tag not in WORDS or pulled is None else _law(element, raw.tag, where)
         if law is None or pulled is None:
@@ -49,6 +52,18 @@ def read_drives(root: Element, reading: MjcfReading, tendons: Mapping[str, FileT
         ):
             low, high = (float(v) for v in numbers(element, "ctrlrange", 2, [0, 0], where))
         reading.drives.append(FileDrive(plain_name(given, reading.taken), pulled, gear, *law, low, high))
+
+
+def _tendon(given: str | None, where: str, root: Element, tendons: Mapping[str, FileTendon]) -> FileTendon | None:
+    """The fixed tendon that an actuator pulls; None where it names none, or one in space."""
+    known = [part.get("name", "") for group in root.findall("tendon") for part in group]
+    if given and given not in known:
+        raise InputError(
+            f"The tendon {given!r} of {where} is not in the file.",
+            because="it pulls a tendon of the file.",
+            remedy=did_you_mean(given, known, listed=False),
+        )
+    return tendons.get(given or "")
 
 
 def _law(element: Element, kind: str, where: str) -> tuple[Three, Three] | None:

@@ -117,7 +117,7 @@ def read_turn(value: Any, name: str) -> np.ndarray:
             because="a rotation is a 3×3 matrix, or a quaternion of four numbers, scalar first, that are not all zero.",
             remedy="np.eye(3), or [1.0, 0.0, 0.0, 0.0], for no rotation",
         )
-    return np.asarray(read_rotation(numbers, name), dtype=float)
+    return np.asarray(read_rotation(numbers, name.removeprefix("The ")), dtype=float)
 
 
 def _array(value: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import casadi as ca
 
 from daedalus.errors import ModelError
 from daedalus.model.expressions import column, concatenate, symbol_key
-from daedalus.model.mechanics.trees import Tree, armature_of, tree_of
+from daedalus.model.mechanics.trees import Tree, armature_of, nothing_moves, tree_of
 from daedalus.model.model import Model
 from daedalus.model.names import listed
 
@@ -33,6 +33,8 @@ class RobotSymbols(NamedTuple):
 def robot_symbols(model: Model) -> RobotSymbols:
     """The tree of a model with parameters at their values; refuses a model without bodies."""
     written = model.written.mechanics
+    if not written.bodies and written.frames:
+        raise nothing_moves(model.name, written)
     if not written.bodies:
         raise ModelError(
             f"The model {model.name!r} has no bodies.",
