@@ -261,7 +261,7 @@ def test_contacts_that_end_a_run_are_named() -> None:
     system = cable([1.0, 0.0], [0.0, 0.0]).freeze()
     run = SimpleNamespace(
         status="chattering", stop_time=0.5, culprit=-1, culprit_stage="", events=[(0, 0.5, None, None)], steps=7,
-        jacobians=0, newton_failures=0,
+        jacobians=0, newton_failures=0, rested=False,
     )  # fmt: skip
     stop = stop_of(run, system, None, None)
     assert str(stop) == (

@@ -233,6 +233,20 @@ def test_a_run_says_how_contacts_were_run_and_why():
         record(2, method="radau5")
 
 
+@pytest.mark.parametrize(("word", "value"), [
+    ("step", -1), ("step", 0.0), ("step", float("nan")), ("step", "a"), ("max_step", -1), ("time_limit", 0.0),
+    ("max_steps", -1), ("rtol", float("nan")),
+])  # fmt: skip
+def test_limits_that_are_no_positive_numbers_are_refused(word, value):
+    with pytest.raises(dd.InputError, match=f"{word} must be a positive number"):
+        dd.simulate(row_of_balls(2), 0.01, **{word: value})
+
+
+def test_a_step_too_short_for_the_span_is_refused():
+    with pytest.raises(dd.InputError, match="step is too short for the span"):
+        dd.simulate(row_of_balls(2), 0.01, step=1e-300)
+
+
 def test_bodies_that_overlap_at_the_start_are_told():
     m = weighty()
     flat(m, "a", place=(0.0, 0.09))

@@ -31,7 +31,7 @@ def closing_time(gap: np.ndarray, speed: np.ndarray, final: np.ndarray, h: float
     end = gap + 0.5 * h * (speed + final)
     bend = 0.5 * (final - speed) / h
     root = speed * speed - 4 * bend * gap
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         when = np.where(root >= 0, 2 * gap / (-speed + np.sqrt(np.maximum(root, 0.0))), np.inf)
     when = np.where((when > 0) & (when <= h * (1 + 1e-9)) & (root >= 0), when, np.where(end < -touch, h, np.inf))
     return (float(when.min()), float(end.min())) if len(when) else (np.inf, np.inf)

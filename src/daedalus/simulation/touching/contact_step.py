@@ -14,26 +14,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.model.lazy_values import cached_property
 from daedalus.simulation.touching.body_rows import BodyRows
 from daedalus.simulation.touching.closing import closing_time, matched
 from daedalus.simulation.touching.contact_problem import BRIEF, EXACT, ContactProblem
-from daedalus.simulation.touching.lengths import NEAR, NEAR_SPEED
-from daedalus.simulation.touching.lessened_bounces import Answered, groups_of, lessened
+from daedalus.simulation.touching.impacts_in_turn import ImpactsInTurn
+from daedalus.simulation.touching.lengths import NEAR
 from daedalus.simulation.touching.single_in_step import SingleInStep
-from daedalus.simulation.touching.single_laws import STOP, LawsAtPlace
 from daedalus.simulation.touching.tree_rows import SeenTree
 
-# Impacts of pairs that act one after the other at one moment, at most; then what is left acts together.
-MOST_PAIRS = 400
-# Pairs whose speeds of approach differ by less than this share, which comes from a step solved to it, act together.
-TOGETHER = KNOWN_BY_DIFFERENCES
 # Velocities that laws of contact at the end of a step differ by, of those that count as rest, where that is not seen:
 # by judgement.
 BENT = 1e-3
 # Corrections of positions after a step, at most; by judgement.
 PUSHES = 4
+
+
+# A row behind impacts, the impulses of the contact variables, and the pairs.
+Impacts = tuple[np.ndarray, np.ndarray, set[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,7 @@ class ContactStepper(ContactProblem):
         then: their velocities, errors of the steps before, would be more than forces do in so short a time.
         """
         bodies, world = self.bodies, self.bodies.world
-        slope = self.rhs(t, x)
-        middle = x + 0.5 * h * slope
-        middle = bodies.rows.moved(x, bodies.rows.twists(x), 0.5 * h, middle)
-        slope = self.rhs(t + 0.5 * h, middle)
-        free = x + h * slope
-        self.counts.rhs, self.counts.attempts = self.counts.rhs + 2, self.counts.attempts + 1
+        middle, free = self._without_contacts(t, x, h)
         seen = bodies.rows.seen_from(middle)
         before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)
@@ -89,10 +82,10 @@ class ContactStepper(ContactProblem):
         poses = bodies.rows.poses(middle)
         count = world.place(poses, limit, self._share(h))
         self._set_joints(t + h, free, False, seen)
-        single = self._single_in_step(t, x, middle, twists, h, seen, (located, moment))
+        single = self._single_in_step(t, x, middle, h, seen, (located, moment))
         info = world.contacts()
         at_start, speed = self._at_start(x, before, h, limit, info) if count else (np.zeros(0), np.zeros(0))
-        bounds, closed, back = self._bounds(info, at_start, speed, (before, twists), h, located, moment)
+        bounds, closed = self._bounds(info, at_start, speed, before, h, located, moment)
         after = self._solve(twists, bounds, effort=BRIEF if moment else None)
         if single is not None and single.slipped(world):
             self._set_joints(t + h, free, False, seen)
@@ -112,8 +105,6 @@ class ContactStepper(ContactProblem):
             if float(np.max(np.abs(seen.twists(free) - twists), initial=0.0)) > BENT * self.lengths.slow:
                 twists = seen.twists(free)
                 after = self._solve(twists, bounds, shifts=shifts)
-        if back.any():
-            after = self._bounced(before, twists, after, bounds, back, info, shifts)
         strike, end_gap = np.inf, np.inf
         if count and not closed.all():
             final = world.velocities(after)[:, 0]
@@ -137,17 +128,24 @@ class ContactStepper(ContactProblem):
         self._last = h
         return Stepped(new, strike, end_gap, forces, modes, laws)
 
-    def _bounds(
-        self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, twists: tuple[np.ndarray, np.ndarray],
-        h: float, located: bool, moment: bool,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-        """How fast each contact may close in a step, which of them take part in it, and which bounce.
+    def _without_contacts(self, t: float, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """The middle and the end of a step by the midpoint rule."""
+        rows = self.bodies.rows
+        middle = rows.moved(x, rows.twists(x), 0.5 * h, x + 0.5 * h * self.rhs(t, x))
+        free = x + h * self.rhs(t + 0.5 * h, middle)
+        self.counts.rhs, self.counts.attempts = self.counts.rhs + 2, self.counts.attempts + 1
+        return middle, free
 
-        at_start, speed: gaps at its beginning, and their rates. twists: those before it, and those without forces of
-        contacts.
+    def _bounds(
+        self, info: np.ndarray, at_start: np.ndarray, speed: np.ndarray, before: np.ndarray, h: float, located: bool,
+        moment: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """How fast each contact may close in a step, and which of them take part in it.
+
+        at_start, speed: gaps at its beginning, and their rates. before: the velocities there.
         """
         if not len(info):
-            return np.zeros(0), np.ones(0, dtype=bool), np.zeros(0, dtype=bool)
+            return np.zeros(0), np.ones(0, dtype=bool)
         lengths, gap = self.lengths, info[:, 0]
         # What is closed at the start is judged by its gap there: that in the middle has the bend of the way in it.
         near = np.where(at_start <= NEAR * lengths.size, np.minimum(gap, np.maximum(at_start, 0.0)), gap)
@@ -162,36 +160,14 @@ class ContactStepper(ContactProblem):
                 closed &= (speed > -lengths.slow) | goes_on
                 bounds[goes_on] = speed[goes_on]
             bounds[~closed] = -np.inf
-            return bounds, closed, np.zeros(len(info), dtype=bool)
-        laws, world = self.bodies.laws[info[:, 1].astype(int)], self.bodies.world
+            return bounds, closed
         # What has bounced and is pressed again may come back as fast: stopped on its way up it would get energy.
-        opening = world.velocities(twists[0])[:, 0]
-        up = (laws[:, 1] > 0) & (opening > lengths.bounce)
-        bounds = np.where(up, np.minimum(bounds, -opening), bounds)
-        ahead = gap + 0.5 * h * world.velocities(twists[1])[:, 0]
-        # A bounce that the next step would take back within its length is none: on its way up it would give energy.
-        back = -laws[:, 1] * speed
-        bouncing = (speed < -lengths.bounce) & (ahead < 0) & (back > h * lengths.pull)
-        bounds[bouncing] = back[bouncing]
-        return bounds, closed, bouncing
-
-    def _bounced(
-        self, before: np.ndarray, free: np.ndarray, after: np.ndarray, bounds: np.ndarray, back: np.ndarray,
-        info: np.ndarray, shifts: np.ndarray | None,
-    ) -> np.ndarray:  # fmt: skip
-        """The velocities behind a step some contacts of which bounce back, less where that would give energy."""
-
-        def answer(shares: np.ndarray) -> Answered:
-            return self._worked(before, self._solve(free, np.where(back, shares * bounds, bounds), shifts=shifts))
-
-        together = self.bodies.is_coupled or self.beside is not None
-        groups = groups_of(info[:, 4:6].astype(int), together)
-        twists, shares = lessened(answer, self._worked(before, after), groups, self.effort.tolerance)
-        self.counts.lessened += len(set(groups[back & (shares < 1.0)].tolist()))
-        return twists
+        opening = self.bodies.world.velocities(before)[:, 0]
+        up = (self.bodies.laws[info[:, 1].astype(int), 1] > 0) & (opening > lengths.bounce)
+        return np.where(up, np.minimum(bounds, -opening), bounds), closed
 
     def _single_in_step(
-        self, t: float, x: np.ndarray, middle: np.ndarray, free: np.ndarray, h: float, seen: BodyRows | SeenTree,
+        self, t: float, x: np.ndarray, middle: np.ndarray, h: float, seen: BodyRows | SeenTree,
         kind: tuple[bool, bool],
     ) -> SingleInStep | None:  # fmt: skip
         """The rows of frictions and stops in a step, written to the world."""
@@ -199,7 +175,7 @@ class ContactStepper(ContactProblem):
             return None
         there = self.beside.at(t, x, self.inputs(t), self.parameters, self.bodies.rows.seen_from(x))
         at = self.beside.at(t + 0.5 * h, middle, self.inputs(t + 0.5 * h), self.parameters, seen)
-        found = SingleInStep.of(self.beside, at, there, free, h, self.lengths, self.stops, *kind)
+        found = SingleInStep.of(self.beside, at, there, h, self.lengths, self.stops, *kind)
         found.write(self.bodies.world)
         return found
 
@@ -305,123 +281,25 @@ class ContactStepper(ContactProblem):
 
     # -- impacts -----------------------------------------------------------------------------------------------
 
-    def impacts(self, t: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, set[tuple[int, int, int]]] | None:
-        """The row behind the impacts of this moment, the impulses of the contact variables, and the pairs; or None.
-
-        Pairs of bodies act one after the other, the fastest approach first, each with its own restitution, and those
-        that are as fast together. What still approaches then is stopped together.
-        """
-        bodies, world = self.bodies, self.bodies.world
-        poses = bodies.rows.poses(x)
-        count = world.place(poses, 2 * self.lengths.touch, 0.0)
-        seen = bodies.rows.seen_from(x)
-        at = None if self.beside is None else self.beside.at(t, x, self.inputs(t), self.parameters, seen)
-        if not count and at is None:
+    def impacts(self, t: float, x: np.ndarray) -> Impacts | None:
+        """The row behind the impacts of this moment, the impulses of the contact variables, and the pairs; or None."""
+        found = ImpactsInTurn(self, t, x, 2 * self.lengths.touch)
+        if found.is_empty or not found.strikes(found.speeds()):
             return None
-        info = world.contacts()
-        twists = bodies.rows.twists(x)
-        closed = np.zeros(0, dtype=int) if at is None else self._closed_stops(at)
+        self._set_joints(t, x, False, found.seen, found.world)
+        found.stop(found.bounce())
+        self.struck, self._last = found.struck, 0.0
+        return found.row(), found.total, found.pairs
 
-        def speeds() -> np.ndarray:
-            """Those of the contacts, and behind them those of closed stops."""
-            own: np.ndarray = world.velocities(twists)[:, 0]
-            return own if at is None else np.concatenate([own, at.rates(twists)[closed]])
-
-        speed = speeds()
-        if not self._strikes(info, speed, closed):
+    def bounces(self, t: float, x: np.ndarray, h: float) -> Impacts | None:
+        """The same before an equal step, of what would close in it and bounces."""
+        if not np.any(self.bodies.laws[:, 1] > 0) and self.beside is None:
             return None
-        self._set_joints(t, x, False, seen)
-        restitution, pair = self._restitution(info, at, closed)
-        total, pairs = np.zeros(len(self.parameters)), set[tuple[int, int, int]]()
-        impulse = np.zeros(0 if at is None else len(at.gap))
-        self.struck = set()
-
-        def add() -> None:
-            values, points = self._forces(info, world.impulses(), world.places(), poses, 1.0)
-            np.add(total, values, out=total)
-            pairs.update((int(law), int(one), int(two)) for law, one, two in points[:, :3])
-            if at is not None:
-                own = world.link_impulses()[-len(at.gap) :]
-                np.add(impulse, own, out=impulse)
-                pairs.update((STOP, int(k), int(k)) for k in np.flatnonzero(own))
-            self.counts.impacts += 1
-
-        def act(part: np.ndarray, share: np.ndarray) -> np.ndarray:
-            bounds = np.full(len(speed), -np.inf)
-            bounds[part] = np.where(speed[part] < 0, -(share * restitution * speed)[part], 0.0)
-            struck = info[part[:count] & (speed[:count] < -self.lengths.slow), 1:4].astype(int).tolist()
-            self.struck |= {(law, one, two) for law, one, two in struck}
-            world.forget()
-            if at is not None and self.beside is not None:
-                self._set_joints(t, x, False, seen)
-                SingleInStep.struck(self.beside, at, closed, bounds[count:]).write(world)
-            return self._solve(twists, bounds[:count])
-
-        for _ in range(MOST_PAIRS):
-            fast = (speed < -self.lengths.bounce) & (restitution > 0)
-            if not fast.any():
-                break
-            chosen = pair[(speed <= (1 - TOGETHER) * speed[fast].min()) & fast]
-            twists = self._kept_energy(act, np.isin(pair, chosen), twists, at)
-            add()
-            speed = speeds()
-        if speed.min() < -self.lengths.slow:
-            restitution = np.zeros(len(speed))
-            twists = act(np.ones(len(speed), dtype=bool), restitution)
-            add()
-        self._last = 0.0
-        if at is not None:
-            x = x + at.states @ impulse
-        return seen.with_twists(x, twists), total, pairs
-
-    def _strikes(self, info: np.ndarray, speed: np.ndarray, closed: np.ndarray) -> bool:
-        """Whether anything approaches that did not push in the step before; closed: stops behind the contacts."""
-        goes_on, count = np.zeros(len(speed), dtype=bool), len(info)
-        goes_on[:count] = self._goes_on(info, info[:, 0], speed[:count], self.taken)
-        goes_on[count:] = [int(k) in self.stops for k in closed]
-        goes_on &= speed > -NEAR_SPEED * self.lengths.pull * self.taken
-        return bool(np.where(goes_on, 0.0, speed).min(initial=0.0) < -self.lengths.slow)
-
-    def _restitution(
-        self, info: np.ndarray, at: LawsAtPlace | None, closed: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """That of each contact and each closed stop, and which pair of bodies it belongs to: stops have their own."""
-        restitution = self.bodies.laws[info[:, 1].astype(int), 1]
-        pair = np.unique(info[:, 4:6], axis=0, return_inverse=True)[1].ravel()
-        if at is None:
-            return restitution, pair
-        pair = np.concatenate([pair, len(pair) + np.arange(len(closed))])
-        return np.concatenate([restitution, at.restitution[closed]]), pair
-
-    def _closed_stops(self, at: LawsAtPlace) -> np.ndarray:
-        """The stops whose gap counts as closed."""
-        assert self.beside is not None
-        return np.flatnonzero(~self.beside.is_friction & (at.gap <= 2 * self.lengths.touch))
-
-    def _kept_energy(
-        self, act: Callable[[np.ndarray, np.ndarray], np.ndarray], part: np.ndarray, before: np.ndarray,
-        at: LawsAtPlace | None,
-    ) -> np.ndarray:  # fmt: skip
-        """An impact of some contacts and stops with as much of their restitution as keeps the energy from growing."""
-
-        def answer(shares: np.ndarray) -> Answered:
-            twists = act(part, shares)
-            found = self._worked(before, twists)
-            if at is None:
-                return found
-            work = 0.5 * self.bodies.world.link_impulses()[-len(at.gap) :] * (at.rates(before) + at.rates(twists))
-            stops = work[self._closed_stops(at)]
-            return Answered(twists, np.append(found.work, stops), np.append(found.size, np.abs(stops)))
-
-        groups = np.zeros(len(part), dtype=np.int32)
-        whole = answer(np.ones(len(part)))
-        twists, shares = lessened(answer, whole, groups, self.effort.tolerance)
-        self.counts.lessened += bool(np.any(shares < 1.0))
-        return twists
-
-    def _worked(self, before: np.ndarray, after: np.ndarray) -> Answered:
-        """What the impulses of contacts did where velocities went from some to others."""
-        world = self.bodies.world
-        work, impulses = world.work(before, after)[:, 0], world.impulses()
-        speeds = [np.abs(world.velocities_in_world(twists)) for twists in (before, after)]
-        return Answered(after, work, np.sum(np.abs(impulses[:, :3]) * (speeds[0] + speeds[1]), axis=1))
+        twists = np.abs(self.bodies.rows.twists(x))
+        fast = float(np.max(twists[:, :3].sum(axis=1) + twists[:, 3:].sum(axis=1) * self.lengths.size, initial=0.0))
+        found = ImpactsInTurn(self, t, x, 2 * h * fast + 2 * self.lengths.touch, h)
+        if found.is_empty or not found.bounces(found.speeds()).any():
+            return None
+        self._set_joints(t, x, False, found.seen, found.world)
+        found.bounce()
+        return found.row(), found.total, found.pairs

@@ -9,15 +9,16 @@ the y for which c·y - |Π(Aᵀ y)|² / 2 is largest, where A p = c: Newton's me
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from daedalus.algebra.rank_decision import KNOWN, KNOWN_BY_DIFFERENCES
 from daedalus.simulation.touching.body_rows import cross
 
-# Newton steps, and halvings of each, at most; what has not converged then stays as it was found. A step ends where the
+# Newton steps, and looks along each, at most; what has not converged then stays as it was found. A step ends where the
 # slope along it has fallen to this share.
-NEWTON, HALVINGS, FLAT = 60, 40, 0.1
+NEWTON, LOOKS, FLAT = 60, 40, 0.1
 
 
 def least_norm(
@@ -53,41 +54,50 @@ def least_norm(
     places = starts[holding, None] + np.arange(3)
     alone = np.array([starts[k] for k, way in enumerate(ways) if way.shape[1] == 1], dtype=int)
 
-    def onto(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The projection onto the cones, and its derivative."""
-        p, slope = np.zeros(len(z)), np.zeros((len(z), len(z)))
-        p[alone] = np.maximum(z[alone], 0.0)
-        slope[alone, alone] = z[alone] > 0
-        p[places], slope[places[:, :, None], places[:, None, :]] = _onto_cones(z[places], points[holding, 11])
-        return p, slope
+    def onto(z: np.ndarray) -> np.ndarray:
+        """The projection onto the cones."""
+        p = np.zeros(len(z))
+        p[alone], p[places] = np.maximum(z[alone], 0.0), _onto_cones(z[places], points[holding, 11])
+        return p
 
-    found = _nearest_to_zero(right[:rank], right[:rank] @ given, onto, KNOWN * float(np.linalg.norm(given)))
+    def bend(z: np.ndarray) -> np.ndarray:
+        """Its derivative."""
+        slope = np.zeros((len(z), len(z)))
+        slope[alone, alone] = z[alone] > 0
+        slope[places[:, :, None], places[:, None, :]] = _bends(z[places], points[holding, 11])
+        return slope
+
+    found = _nearest_to_zero(right[:rank], right[:rank] @ given, onto, bend, KNOWN * float(np.linalg.norm(given)))
     if found is None:
         return None
     return np.array([way @ found[int(e) - way.shape[1] : int(e)] for way, e in zip(ways, ends)])
 
 
 def _nearest_to_zero(
-    rows: np.ndarray, wanted: np.ndarray, onto: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], close: float
-) -> np.ndarray | None:
+    rows: np.ndarray, wanted: np.ndarray, onto: Callable[[np.ndarray], np.ndarray],
+    bend: Callable[[np.ndarray], np.ndarray], close: float,
+) -> np.ndarray | None:  # fmt: skip
     """The p of least norm in a cone with `rows` p = `wanted`, to within `close`; None where none was found."""
     y = wanted
-    p, slope = onto(rows.T @ y)
+    p = onto(rows.T @ y)
     for _ in range(NEWTON):
         off = wanted - rows @ p
         if float(np.linalg.norm(off)) <= close:
             return p
-        step = np.linalg.solve(rows @ slope @ rows.T + KNOWN * np.eye(len(y)), off)
+        step = np.linalg.solve(rows @ bend(rows.T @ y) @ rows.T + KNOWN * np.eye(len(y)), off)
         rise, share, low, high = float(off @ step), 1.0, 0.0, np.inf
-        for _ in range(HALVINGS):
-            p, slope = onto(rows.T @ (y + share * step))
+        at_low, at_high, side = rise, 0.0, 0
+        for _ in range(LOOKS):
+            p = onto(rows.T @ (y + share * step))
             left = float((wanted - rows @ p) @ step)
-            if abs(left) <= FLAT * rise:
+            if abs(left) <= FLAT * rise or (left > 0 and np.isinf(high)):
                 break
-            low, high = (share, high) if left > 0 else (low, share)
-            if np.isinf(high):
-                break
-            share = 0.5 * (low + high)
+            # False position with halved weights (M. Dowell, P. Jarratt, BIT 11, 1971).
+            if left > 0:
+                low, at_low, at_high, side = share, left, at_high / 2 if side > 0 else at_high, 1
+            else:
+                high, at_high, at_low, side = share, left, at_low / 2 if side < 0 else at_low, -1
+            share = (low * at_high - high * at_low) / (at_high - at_low)
         y = y + share * step
     return None
 
@@ -109,16 +119,36 @@ def _ways(impulses: np.ndarray, points: np.ndarray) -> list[np.ndarray]:
     return ways
 
 
-def _onto_cones(z: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest impulses (n, 3) in Coulomb's cones, the normal part first, and the derivative of each (n, 3, 3)."""
-    normal, across = z[:, 0], np.hypot(z[:, 1], z[:, 2])
-    share = 1.0 / (1.0 + friction**2)
-    pressed = share * (normal + friction * across)
-    way = z[:, 1:] / np.where(across > 0, across, 1.0)[:, None]
-    slide = np.column_stack([np.ones(len(z)), friction[:, None] * way])  # along the cone
-    outside, turn = pressed[:, None] * slide, friction * pressed / np.where(across > 0, across, 1.0)
+class _Across(NamedTuple):
+    """Impulses (n, 3) beside Coulomb's cones, the normal part first: what they press by, and where they are."""
+
+    pressed: np.ndarray
+    size: np.ndarray  # across
+    way: np.ndarray
+    inside: np.ndarray
+    lost: np.ndarray
+
+
+def _across(z: np.ndarray, friction: np.ndarray) -> _Across:
+    normal, size = z[:, 0], np.hypot(z[:, 1], z[:, 2])
+    pressed = (normal + friction * size) / (1.0 + friction**2)
+    way = z[:, 1:] / np.where(size > 0, size, 1.0)[:, None]
+    return _Across(pressed, size, way, size <= friction * normal, friction * size <= -normal)
+
+
+def _onto_cones(z: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """The nearest impulses (n, 3) in the cones."""
+    found = _across(z, friction)
+    outside = found.pressed[:, None] * np.column_stack([np.ones(len(z)), friction[:, None] * found.way])
+    return np.where(found.inside[:, None], z, np.where(found.lost[:, None], 0.0, outside))
+
+
+def _bends(z: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """The derivative of each, (n, 3, 3)."""
+    found, share = _across(z, friction), 1.0 / (1.0 + friction**2)
+    slide = np.column_stack([np.ones(len(z)), friction[:, None] * found.way])  # along the cone
+    turn = friction * found.pressed / np.where(found.size > 0, found.size, 1.0)
     bend = share[:, None, None] * slide[:, :, None] * slide[:, None, :]
-    bend[:, 1:, 1:] += turn[:, None, None] * (np.eye(2) - way[:, :, None] * way[:, None, :])
-    inside, lost = across <= friction * normal, friction * across <= -normal
-    p = np.where(inside[:, None], z, np.where(lost[:, None], 0.0, outside))
-    return p, np.where(inside[:, None, None], np.eye(3), np.where(lost[:, None, None], 0.0, bend))
+    bend[:, 1:, 1:] += turn[:, None, None] * (np.eye(2) - found.way[:, :, None] * found.way[:, None, :])
+    within = np.where(found.lost[:, None, None], 0.0, bend)
+    return np.where(found.inside[:, None, None], np.eye(3), within)

@@ -203,7 +203,7 @@ class ModelEvents:
             except Exception as error:  # of the user's code, told as it is
                 return now, True, self._failed_call(t, clocks, error)
             one, two = (np.concatenate([m.x, m.p[len(m.p) - self.system.discrete_count :]]) for m in (before, now))
-            self.told += [FiredEvent(self.places[event.name], t, one, two, number) for event in events]
+            self.told += [FiredEvent(self.places[event.name], t, one, two, number, not number) for event in events]
             if stop is not None:
                 return now, True, stop
             ended = next((event.name for event in events if event.terminal), None)

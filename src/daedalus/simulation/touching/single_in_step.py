@@ -27,7 +27,7 @@ class SingleInStep:
 
     @staticmethod
     def of(
-        laws: SingleLaws, at: LawsAtPlace, start: LawsAtPlace, free: np.ndarray, h: float, lengths: Lengths,
+        laws: SingleLaws, at: LawsAtPlace, start: LawsAtPlace, h: float, lengths: Lengths,
         pushed: frozenset[int], located: bool, moment: bool,
     ) -> SingleInStep:  # fmt: skip
         """The rows of a step; located: stops that are open at its beginning stay out, and are told.
@@ -48,10 +48,6 @@ class SingleInStep:
             closed &= friction | (start.rate > -lengths.slow) | goes_on  # what approaches strikes
             target = np.where(rests | (goes_on & ~friction), start.rate, target)
         if not located:
-            ahead = at.gap + 0.5 * h * at.rates(free)
-            back = -at.restitution * start.rate
-            # As contacts of bodies: a bounce that the next step would take back is none.
-            target = np.where(~friction & bouncing & (ahead < 0) & (back > h * lengths.pull), back, target)
             closed[:] = True
         high = np.where(closed, high, 0.0)
         ahead_of = ~closed

@@ -27,9 +27,9 @@ from daedalus.simulation.touching.conflicting_laws import NoMotionError
 from daedalus.simulation.touching.contact_modes import ContactModes, Pair, modes_of
 from daedalus.simulation.touching.contact_problem import EXACT, QUICK, ContactCounts
 from daedalus.simulation.touching.contact_rows import ContactRows, slopes_at
-from daedalus.simulation.touching.contact_step import ContactStepper, Stepped
+from daedalus.simulation.touching.contact_step import ContactStepper, Impacts, Stepped
 from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
-from daedalus.simulation.touching.lengths import FIXED, TOUCH, Lengths
+from daedalus.simulation.touching.lengths import FIXED, TOUCH, Lengths, speed_and_pull
 from daedalus.simulation.touching.model_events import ModelEvents, Present
 from daedalus.simulation.touching.single_laws import STOP, single_laws, without_laws
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
@@ -52,8 +52,6 @@ SLOW = BOUNCE / 100
 # The shortest located step, as a share of the time of that fall, in which a shape moves by a tenth of what touches; the
 # longest step, between contacts, by judgement; and the turn of a body in a step, whose arc and chord differ by 1 %.
 SHORTEST, LONGEST, TURN = 0.1 * TOUCH, 20.0, 0.25
-# Accelerations below this share of v² / size hardly bend a motion.
-WEIGHTLESS = 1e-3
 # Looks at the forces of a run, at most.
 SAMPLES = 2000
 # A moment, as a share of the time of that fall, with a finer tolerance than this: forces over it are those at its
@@ -118,12 +116,7 @@ class ContactMarch:
         project = None if plant.projection is None else plant.projection.core
         self.project = project if callable(project) else None
         small, large = bodies.lengths
-        slope = self.rhs(request.t0, row)
-        fast = float(np.abs(bodies.rows.twists(row)[:, :3]).max(initial=0.0))
-        pull = float(np.abs(bodies.rows.changes(row, slope)[:, :3]).max(initial=0.0))
-        if pull < WEIGHTLESS * fast**2 / large:
-            pull = fast**2 / large  # in the time of a fall a body goes as far as it is large
-        pull = pull or 1e-3
+        fast, pull = speed_and_pull(bodies, row, self.rhs(request.t0, row), large)
         self.speed = max(np.sqrt(pull * large), fast)
         self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
@@ -167,7 +160,7 @@ class ContactMarch:
                     return stop
                 while stops[0] <= self.t:
                     stops.pop(0)
-                struck = self._strike() if self.located else set()
+                struck = self._strike(self.stepper.impacts(self.t, self.x)) if self.located else set()
                 acted, stop = self._happen()
                 if stop is not None:
                     return stop
@@ -219,6 +212,7 @@ class ContactMarch:
         """One step of the fixed length, with what happens in it."""
         left = end - self.t
         h = left / max(1, round(left / self.fixed)) if left < 1.5 * self.fixed else self.fixed
+        self._strike(self.stepper.bounces(self.t, self.x, h))
         done = self.stepper.step(self.t, self.x, h, located=False)
         self._take_up_to_event(done, h, end)
 
@@ -398,24 +392,25 @@ class ContactMarch:
 
     # -- what was done -----------------------------------------------------------------------------------------
 
-    def _strike(self) -> set[Pair]:
-        """The impacts of this moment: the pairs that struck."""
-        found = self.stepper.impacts(self.t, self.x)
+    def _strike(self, found: Impacts | None) -> set[Pair]:
+        """Impacts of this moment, or none: the pairs that struck."""
         if found is None:
             return set()
-        before = self._row()
-        self.walk.append(Struck(self.t, self.x, found[2], self.stepper.pushed, self.stepper.taken))
+        before, places = self._row(), self.slots.places
+        if self.located:
+            self.walk.append(Struck(self.t, self.x, found[2], self.stepper.pushed, self.stepper.taken))
         self.x, impulse, pairs = found
-        places = self.slots.places
         self.impulse[places["impulse"]] += impulse[places["force"]]
         self.forces[places["impulse"]] = self.impulse[places["impulse"]]
-        closed = {pair for pair in pairs if pair[0] != STOP}
-        self.modes.strike(closed, self.stepper.struck, self.t, before, self._row())
+        if self.located:
+            closed = {pair for pair in pairs if pair[0] != STOP}
+            self.modes.strike(closed, self.stepper.struck, self.t, before, self._row())
         if self.beside is not None:
             stops = [k for one, k, _ in pairs if one == STOP]
             self.events.strike_stops(self.t, Present(self.x, self.forces), stops)
         self.rows.jump(self.t, self.x)
-        self._give_up(self.chatter.struck(self.t))
+        if self.located:
+            self._give_up(self.chatter.struck(self.t))
         return pairs
 
     def _give_up(self, why: str) -> None:

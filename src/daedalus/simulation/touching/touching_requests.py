@@ -7,7 +7,7 @@ import numpy as np
 from daedalus.errors import InputError
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending, Stop, time_text
-from daedalus.simulation.run.request import NO_LIMITS, Request
+from daedalus.simulation.run.request import NO_LIMITS, Request, check_step, checked_numbers
 from daedalus.simulation.run.road import Road
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
 
@@ -60,6 +60,8 @@ def are_in_a_row(bodies: TouchingBodies, x: np.ndarray, reach: float) -> bool:
 
 def check_touching(request: Request) -> None:
     """Refuse what a run with hard contacts does not do."""
+    checked_numbers(request.rtol, request.options.limits)
+    check_step(request)
     if request.method not in ("auto", MOREAU, EVENT_DRIVEN, TIME_STEPPING):
         raise InputError(
             f"The method {request.method!r} does not solve hard contacts between bodies.",
