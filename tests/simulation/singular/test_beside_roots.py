@@ -53,7 +53,7 @@ def test_a_run_that_stands_still_names_the_state():
     [
         ("clipped", "ramp", 1e-20, 1, "radau3"), ("clipped", "ramp", 1e-20, 3, "radau5"),
         ("clipped", "square", 1e-20, 3, "radau9"), ("clipped", "square", 1e-40, 10, "rodas4"),
-        ("power", "ramp", 1e-20, 1, "rodas5p"), ("power", "square", 1e-20, 1, "rodas5p"),
+        ("power", "ramp", 1e-20, 1, "rodas5p"),
     ],
 )  # fmt: skip
 def test_a_run_that_stands_still_at_its_start_alone_says_so(law, inflow, start, span, method):
@@ -61,3 +61,25 @@ def test_a_run_that_stands_still_at_its_start_alone_says_so(law, inflow, start, 
     tr = dd.simulate(tank(start, LAWS[law], INFLOWS[inflow]), span, method=method)
     assert not tr.success
     assert "do not follow the equations of h" in str(tr.stop_reason)
+
+
+@pytest.mark.parametrize("span", [1, 3])
+def test_a_run_that_follows_from_nearly_nothing_is_right_all_the_way(span):
+    """By error estimates rodas5p takes short steps here, where rodas4 stands still: what ends with success is near."""
+    tr = dd.simulate(tank(1e-20, LAWS["power"], INFLOWS["square"]), span, method="rodas5p")
+    reference = dd.simulate(tank(1e-9, LAWS["power"], INFLOWS["square"]), span, method="dop853", rtol=1e-9)
+    assert tr.success
+    assert float(abs(tr["h"] - reference.at(tr.time)["h"]).max()) < 1e-7
+    assert float(tr.end["h"]) == pytest.approx(float(reference.end["h"]), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_slopes_that_are_infinite_leave_no_warning_of_numpy():
+    """A pendulum held to the length of its rod, by square roots, with dummy derivatives."""
+    m = dd.Model("pendulum")
+    q = m.coordinate("q", 3, start=[0.6, 0.0, -0.8], rate=[0.8, 0.3, 0.6])
+    m.kinetic_energy(0.5 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * q[2])
+    m.constraint("rod", ca.sqrt(ca.sumsqr(q)) - 1)
+    tr = dd.simulate(dd.reduce(m, stabilise="dummy_derivatives"), 1.0, rtol=1e-9, atol=1e-11)
+    assert tr.success

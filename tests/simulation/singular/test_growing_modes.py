@@ -178,3 +178,28 @@ def test_joined_pieces_tell_once():
     m = van_der_pol(0.0)
     m.event("tick", m.time - 10.0, direction=1, reset={"x": 0.0})
     assert len(told(dd.simulate(m, 50.0, method="radau5"))) == 1
+
+
+def bistable(cells, start):
+    """u' = D u'' + 20 (u - u³): 0 repels, 1 attracts; the start has no size beside the tolerance."""
+    m = dd.Model("bistable medium")
+    u = m.state("u", cells, start=start)
+    m.equation(m.der(u), 1e-3 * dd.laplacian(u, 1 / cells, boundary="neumann") + 20 * (u - u**3))
+    return m
+
+
+@pytest.mark.parametrize("linear", ["krylov", "matrix_free"])
+def test_fields_that_iterate_find_modes_as_those_that_factor_do(linear):
+    moving = dd.simulate(bistable(600, 1e-11), 20.0, method="bdf", linear=linear, save_at=[20.0])
+    np.testing.assert_allclose(moving["u"][-1], 1.0, atol=1e-6)
+    found = []
+    for way in ("sparse", linear):
+        tr = dd.simulate(bistable(600, 0.0), 20.0, method="bdf", linear=way, save_at=[20.0])
+        assert np.all(tr["u"] == 0.0)
+        assert (way == "sparse") == ("GMRES" not in tr.work.linear)
+        (record,) = told(tr)
+        found.append(record)
+    # One of many close modes, the fastest with 20 1/s.
+    assert found[0].kind == found[1].kind == "rest"
+    assert 1 < found[0].rate <= 20
+    assert found[1].rate == pytest.approx(found[0].rate, rel=1e-6)

@@ -70,6 +70,28 @@ def test_windows_pass_their_stretched_position(count, rtol):
     assert largest_error(tr, count, 10.0) < 100 * rtol
 
 
+# Errors below the tolerance decide whether an implicit step goes onto a dead centre, over it or onto another branch.
+LADDER = [
+    pytest.param(count, method, rtol, marks=[] if (count, method) == (1, "radau5") else pytest.mark.wide)
+    for count, method, rtols in (
+        (1, "radau3", (1e-4, 1e-5, 1e-6, 1e-7)),
+        (1, "radau5", (1e-4, 1e-5, 1e-6, 1e-7)),
+        (2, "radau5", (1e-4, 1e-5, 1e-6, 1e-7)),
+        (2, "radau9", (1e-4, 1e-5, 1e-6, 1e-7)),
+        (3, "radau5", (1e-5, 1e-6, 1e-7)),
+        (3, "radau9", (1e-4, 1e-5, 1e-6, 1e-7)),
+    )
+    for rtol in rtols
+]
+
+
+@pytest.mark.parametrize(("count", "method", "rtol"), LADDER)
+def test_implicit_runs_stay_on_their_branch_at_any_tolerance(count, method, rtol):
+    tr = dd.simulate(windows(count), 3.0, method=method, rtol=rtol, atol=1e-3 * rtol)
+    assert tr.success, tr.stop_reason
+    assert largest_error(tr, count, 3.0) < 100 * rtol
+
+
 def test_prepared_runs_and_sweeps_are_led_over_as_well():
     times = np.linspace(0.0, 1.0, 11)
     wanted = dd.simulate(windows(2), 1.0, rtol=1e-5, save_at=times)["q"]
@@ -130,7 +152,11 @@ def test_discrete_variables_keep_their_values_where_a_run_is_cut(ticks, sampled)
     m = windows_model(2)
     n = m.discrete("n")
     m.schedule(ticks, {"n": n + 1})
-    tr = dd.simulate(m, 3.0, rtol=1e-5, save_at=np.linspace(0.0, 3.0, 601) if sampled else None)
+    save_at = np.linspace(0.0, 3.0, 601) if sampled else None
+    passing = dd.simulate(m, 3.0, rtol=1e-5, save_at=save_at)
+    assert passing.success, passing.stop_reason
+    assert largest_error(passing, 2, 3.0) < 100 * 1e-5
+    tr = dd.simulate(m, 3.0, method="radau5", rtol=1e-5, save_at=save_at)
     assert 0.3 < tr.end.time < 2.0  # where it was cut
     away = np.abs(tr.time[:, None] - ticks).min(axis=1) > 1e-9
     np.testing.assert_array_equal(tr["n"][away], np.searchsorted(ticks, tr.time[away]))

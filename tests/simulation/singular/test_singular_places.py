@@ -84,6 +84,6 @@ def test_redundant_constraints_are_not_singular_places():
             found[:, -1] = found[:, -2]
             return found
 
-    weak, small = places._vanishing(Redundant(), tr, 0.1, np.array([0.2, 0.5, 0.9]), 1e-4)
+    weak, small = places._vanishing(Redundant(), tr, tr.at([0.1]), np.array([0.2, 0.5, 0.9]), 1e-4)
     assert weak.shape == (3, len(watch.labels))
     assert not small.any()

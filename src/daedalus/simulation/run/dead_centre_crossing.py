@@ -1,4 +1,4 @@
-"""Rule of a run: where it stopped at a dead centre it goes on along the way over it, and behind that as it began."""
+"""Rules of a run: at a dead centre it goes on along the way over it, and behind that as it began."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.road import Piece
 from daedalus.simulation.singular.leading_over import behind, way_over
+from daedalus.simulation.singular.singular_places import Passed, led_by_errors, singular_places
 from daedalus.simulation.singular.stopped_places import dead_centre_end
 
 
@@ -31,6 +32,32 @@ def cross_dead_centre(first: Piece, done: Trajectory) -> Next:
         return None if own is None else first._replace(begin=t, row=own, fired=None)
     stop = dead_centre_end(done)
     return None if stop is None else way_of(done, stop.time, first.road.request.t1, step_tolerance(first))
+
+
+def back_to_dead_centre(first: Piece, done: Trajectory) -> Next:
+    """The way over a dead centre inside a piece that stopped behind it: what came behind says nothing."""
+    return passed_and_led(first, done)[2]
+
+
+def passed_and_led(
+    first: Piece, piece: Trajectory, may_lead: bool = True
+) -> tuple[list[Passed], Passed | None, Trajectory | None]:
+    """The places that a piece passed, then the way over the next one, or that one where the run has a kink and no way.
+
+    Where a piece stopped, why it did decides whether a kink before that is the reason.
+    """
+    request = first.road.request
+    places = singular_places(piece, request.rtol, request.save_at is None)
+    may_lead = may_lead and bool(places) and may_be_led(first, piece)
+    for count, place in enumerate(places):
+        led = None
+        if may_lead and (place.has_kink or led_by_errors(piece)):
+            led = way_of(piece, place.time, request.t1, step_tolerance(first))
+        if led is not None:
+            return places[:count], None, led
+        if place.has_kink and piece.status.final:
+            return places[:count], place, None
+    return [place for place in places if not place.has_kink], None, None
 
 
 def way_of(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:

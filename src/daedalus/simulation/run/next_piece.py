@@ -17,7 +17,7 @@ from daedalus.simulation.result.ending import Ending, Stop
 from daedalus.simulation.result.records_of_methods import FullNewton, ImplicitChosen
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.run.begin import begin
-from daedalus.simulation.run.dead_centre_crossing import cross_dead_centre
+from daedalus.simulation.run.dead_centre_crossing import back_to_dead_centre, cross_dead_centre
 from daedalus.simulation.run.pieces import Next
 from daedalus.simulation.run.rechosen_constraints import choose_constraints, with_other_constraints
 from daedalus.simulation.run.reselection import with_another_choice
@@ -88,6 +88,7 @@ OF_CHOICES: tuple[Rule, ...] = (with_another_choice,)
 # What delayed signals were is known in one piece.
 OF_DELAYS: tuple[Rule, ...] = (name_the_place,)
 RULES: tuple[Rule, ...] = (
+    back_to_dead_centre,
     go_on_implicitly,
     leave_surface,
     slide_along,

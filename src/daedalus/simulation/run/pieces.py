@@ -32,8 +32,7 @@ from daedalus.deadline import Deadline, OutOfTime, current_deadline, poll, undis
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.between.rows_between_steps import keep_between_steps
 from daedalus.simulation.contacts.contact_run import settled_moments
-from daedalus.simulation.contacts.held_between_steps import stops_where_broken
-from daedalus.simulation.contacts.shared_loads import sharing_frictions
+from daedalus.simulation.contacts.held_between_steps import sharing_frictions, stops_where_broken
 from daedalus.simulation.inputs.callbacks import rhs_with_callbacks
 from daedalus.simulation.result.ending import ENDINGS, Ending, Obstacle, Stop, time_text
 from daedalus.simulation.result.event_records import SettledMoment
@@ -97,10 +96,10 @@ def run_in_pieces(
 
 def go_on(
     begun: Trajectory, next_piece: Rule, t1: float, save_at: np.ndarray | None = None, progress: Any = None,
-    cancel: Any = None,
+    cancel: Any = None, spent: float = 0.0,
 ) -> Trajectory:  # fmt: skip
-    """The rest of a run whose first piece is there, joined to it."""
-    done, clock = [begun], perf_counter() - begun.work.seconds
+    """The rest of a run whose first piece is there, joined to it; so many seconds were spent before that."""
+    done, clock = [begun], perf_counter() - begun.work.seconds - spent
     while not done[-1].status.final:
         try:
             poll("how the run goes on")

@@ -47,6 +47,11 @@ def stop_of(
     }  # fmt: skip
     unsolvable = ending is Ending.SINGULAR and run.jacobians == 0
     what, *facts = (text.format(**places) for text in ((NOT_SOLVABLE,) if unsolvable else ending.sentence))
+    if run.rested:
+        what = (
+            f"steps of about {abs(run.last_step):.2g} lead nowhere at {places['t']}: nothing moves in thousands of them"
+        )
+        facts = ["the rest of the way would take more than a billion"]
     contacts = _last_contacts(run, system.events if events is None else events) if ending is Ending.CHATTERING else []
     if contacts:
         what = f"contacts open and close without progress at {places['t']}: {listed(contacts)}"
@@ -61,9 +66,10 @@ def stop_of(
     )  # fmt: skip
 
 
-def ended_from_outside(ending: Ending, t: float, time_limit: float | None) -> Stop:
-    """The end of a run by its limit of time, or by whoever cancelled it, between two of its pieces."""
-    what, *facts = (text.format(t=time_text(t), time_limit=time_limit) for text in ending.sentence)
+def ended_from_outside(ending: Ending, t: float, time_limit: float | None, max_steps: int | None = None) -> Stop:
+    """The end of a run by one of its limits, or by whoever cancelled it, between two of its pieces."""
+    places = {"t": time_text(t), "time_limit": time_limit, "max_steps": max_steps}
+    what, *facts = (text.format(**places) for text in ending.sentence)
     return Stop(ending, t, what, tuple(facts), ending.remedy if ending.tells_remedy else "")
 
 
@@ -114,6 +120,8 @@ def _last_contacts(run: Any, known: Sequence[Event]) -> list[str]:
 
 
 def _remedy(run: Any, ending: Ending, name: str) -> str:
+    if run.rested:
+        return 'method="auto", a looser rtol, or a shorter span'
     if ending is Ending.STEP_TOO_SMALL and run.steps == 0 and run.stop_time != 0:
         # Far from zero numbers are too far apart for the first steps of something fast.
         return f"a larger atol for {name}, or a time that begins at 0, where shorter steps can be told apart"

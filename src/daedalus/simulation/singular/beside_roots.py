@@ -74,7 +74,8 @@ def _unexplained(done: Trajectory, times: np.ndarray, x: np.ndarray, sizes: np.n
 
     def change(states: np.ndarray) -> np.ndarray:
         slopes = formulas.rhs.core.evaluate_many(times[:, None], states, u, p)[0]
-        return np.asarray(length * (0.5 * WEIGHTS) @ slopes)
+        with np.errstate(invalid="ignore", over="ignore"):  # of slopes that are infinite nothing follows
+            return np.asarray(length * (0.5 * WEIGHTS) @ slopes)
 
     drive = done._drive
     u = drive.at(times) if drive.moves else np.broadcast_to(drive.constants, (len(times), len(drive.constants)))

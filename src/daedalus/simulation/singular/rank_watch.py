@@ -105,7 +105,7 @@ def constraining(system: System) -> np.ndarray | None:
 def _measured(system: System, implicit: bool) -> RankWatch | None:
     plant: Plant = implicit_plant_of(system) if implicit else plant_of(system)
     hidden = isinstance(plant, ImplicitPlant) and plant.index.largest > 1
-    if not (hidden or any(row.times > 0 for row in system.rows)):
+    if not (hidden or system.rows.is_differentiated):
         return None
     constrains = constraining(system)
     if constrains is None:

@@ -18,6 +18,7 @@ import numpy as np
 from daedalus import _core
 from daedalus.algebra.rank_decision import SINGULAR, taking_part
 from daedalus.deadline import poll
+from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.result.samples import Samples
 from daedalus.simulation.result.trajectory import Trajectory
 from daedalus.simulation.singular.rank_watch import RankWatch, rank_watch_of
@@ -33,11 +34,12 @@ FEW, WITHIN = 40, 16
 # Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where the
 # matrix is singular at that step, the constraints are redundant everywhere.
 LEAST, MOST = 1e-8, 1e-4
-# A kink is looked for at this part of the way to where det is half of its largest; slopes differ there by this part.
-BESIDE, KINK = 0.05, 0.25
-# Halvings of the distance to the nearer end of the run, to find how far that is. A place counts that the run comes to
-# and leaves again: det is so much of its largest on both sides.
-HALVINGS, LEFT = 24, np.log(0.01)
+# A kink is looked for at this part of the way to where constraints are half as independent as at best; slopes differ
+# there by this part.
+BESIDE, USUAL, KINK = 0.05, 0.5, 0.25
+# Halvings of the distance to the ends of the run, to find how far that is. A place counts that the run comes to and
+# leaves again: constraints are so much as independent on both sides as at best.
+HALVINGS, LEFT = 24, 0.01
 # So many times show how far states move; those that move by less than this part of their size do not show a kink.
 OVERALL, STILL = 65, 1e-3
 
@@ -76,11 +78,21 @@ def singular_places(piece: Trajectory, rtol: float, has_steps: bool = True) -> l
     low = _lowest(watch, piece, *_brackets(times, values, highest), highest)
     if not len(low):
         return []
-    weak, dependent = _vanishing(watch, piece, float(times[values.argmax()]), low, np.clip(rtol, LEAST, MOST))
-    lengths, left = _beside(watch, piece, low, highest)
-    found = np.flatnonzero(dependent & left)
+    usual = piece.at([float(times[values.argmax()])])
+    weak, dependent = _vanishing(watch, piece, usual, low, np.clip(rtol, LEAST, MOST))
+    low, weak = low[dependent], weak[dependent]
+    if not len(low):
+        return []
+    lengths, left = _beside(watch, piece, low, usual)
+    found = np.flatnonzero(left)
     kinks = _kinks(watch, piece, low[found], lengths[found])
     return [Passed(float(low[k]), weak[k], bool(kink)) for k, kink in zip(found, kinks)]
+
+
+def led_by_errors(piece: Trajectory) -> bool:
+    """Whether errors below the tolerance lead the steps of a piece over a place where constraints lose a rank."""
+    plant = piece._plant
+    return isinstance(plant, ImplicitPlant) and plant.index.largest > 1
 
 
 def _at_steps(piece: Trajectory) -> Samples:
@@ -141,26 +153,29 @@ def _lowest(watch: RankWatch, piece: Trajectory, left: np.ndarray, right: np.nda
 
 
 def _vanishing(
-    watch: RankWatch, piece: Trajectory, usual: float, times: np.ndarray, least: float
+    watch: RankWatch, piece: Trajectory, usual: Samples, times: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which constraints are weak at times, and whether they are dependent there, by what is usual."""
-    found = watch.weakest(piece.at(times), piece.at([usual]))
+    found = watch.weakest(piece.at(times), usual)
     weak = watch.constrains & taking_part(found.rows * watch.constrains)
     dependent = (found.values < least) & (found.usual > SINGULAR)
     return weak, dependent & (weak & taking_part(found.rows)).any(axis=1)
 
 
-def _beside(watch: RankWatch, piece: Trajectory, times: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
+def _beside(watch: RankWatch, piece: Trajectory, times: np.ndarray, usual: Samples) -> tuple[np.ndarray, np.ndarray]:
     """How far beside times a kink is looked for, and whether the run comes to them and leaves them again."""
     starts, ends = piece.dense_spans
-    reach = np.minimum(np.abs(times - starts[0]), np.abs(ends[-1] - times)) * np.sign(ends[-1] - starts[0])
-    lengths = reach[:, None] * 0.5 ** np.arange(HALVINGS)
-    around = np.stack([times[:, None] - lengths, times[:, None] + lengths])
-    values = watch.logarithms(piece.at(around.ravel())).reshape(around.shape)
-    usual = (values > highest + LOW).any(axis=0)
-    nearest = np.where(usual.any(axis=1), HALVINGS - 1 - usual[:, ::-1].argmax(axis=1), 0)
-    left = (values > highest + LEFT).any(axis=2).all(axis=0)
-    return BESIDE * lengths[np.arange(len(times)), nearest], left & (reach != 0)
+    reach = np.stack([times - starts[0], ends[-1] - times])[:, :, None]
+    lengths = reach * 0.5 ** np.arange(HALVINGS)
+    around = np.stack([times[:, None] - lengths[0], times[:, None] + lengths[1]])
+    shares = watch.weakest(piece.at(around.ravel()), usual).values.reshape(around.shape)
+    shares = shares / np.nanmax(shares, axis=(0, 2), keepdims=True, initial=np.finfo(float).tiny)
+    came, left = (shares > LEFT).any(axis=2)
+    # On another branch, onto which errors led it, a run may stop soon, and others of its constraints may stay weak.
+    counts = came & (left | led_by_errors(piece)) & (reach != 0).all(axis=(0, 2))
+    far = np.where(shares > USUAL, np.abs(lengths), np.inf).min(axis=(0, 2))
+    nearer_end = np.abs(reach).min(axis=(0, 2))
+    return BESIDE * np.minimum(far, nearer_end) * np.sign(ends[-1] - starts[0]), counts
 
 
 def _kinks(watch: RankWatch, piece: Trajectory, times: np.ndarray, lengths: np.ndarray) -> np.ndarray:

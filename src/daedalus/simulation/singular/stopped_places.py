@@ -24,9 +24,9 @@ from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.model.names import listed
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.redundancy.constraint_place import MotionPlace, jacobian_at
+from daedalus.reduction.redundancy.constraint_place import MotionPlace
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.reduction.redundancy.redundant_rows import IndependentRows, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.selected_plant import SelectedPlant
@@ -138,7 +138,7 @@ def impasse_end(done: Trajectory) -> Stop | None:
 
 def lost_rank(redundancy: Redundancy, place: MotionPlace, present: IndependentRows) -> Stop:
     """The end where the constraints of a mechanism lose a rank: the motion may branch."""
-    matrix = scaled(jacobian_at(redundancy.moving, place))[list(present.independent)]
+    matrix = redundancy.directions(place)[list(present.independent)]
     rows = [present.independent[k] for k in np.flatnonzero(taking_part(weakest(matrix[None]).rows[0]))]
     return Stop(
         Ending.STUCK,
