@@ -33,9 +33,9 @@ def counted(monkeypatch, room, name):
 def test_long_functions_are_read_and_differentiated_once(monkeypatch):
     m, start = reaction(26)
     monkeypatch.setattr(instruction_list, "_last", None)  # whatever ran before
-    reads, read = [], instruction_list.serialised_columns
-    monkeypatch.setattr(instruction_list, "serialised_columns", lambda f: reads.append(f.n_instructions()) or read(f))
-    searched = counted(monkeypatch, expressions, "serialised_columns")
+    reads, read = [], instruction_list.instruction_columns
+    monkeypatch.setattr(instruction_list, "instruction_columns", lambda f: reads.append(f.n_instructions()) or read(f))
+    searched = counted(monkeypatch, expressions, "instruction_columns")
     sizes, jacobian = [], ca.jacobian
     monkeypatch.setattr(ca, "jacobian", lambda *of: sizes.append(of[0].numel()) or jacobian(*of))
     keys = counted(monkeypatch, symbol_places, "symbol_key")
@@ -55,7 +55,7 @@ def test_a_field_without_conditions_is_searched_for_roots_once(monkeypatch):
     m = dd.Model("rod")
     u = m.state("u", 1300, start=np.sin(np.linspace(0, 3, 1300)))
     m.equation(m.der(u), dd.laplacian(u, 0.1, boundary=("dirichlet", 0.0)) - ca.sin(u))
-    searched = counted(monkeypatch, expressions, "serialised_columns")
+    searched = counted(monkeypatch, expressions, "instruction_columns")
     assert dd.simulate(m, 0.1, method="bdf", save_at=[0.1]).success
     assert not searched
 
@@ -64,7 +64,7 @@ def test_a_short_function_does_not_take_the_place_of_a_long_one(monkeypatch):
     """The equations with conditions of a field are read between two looks at all of them."""
     x = ca.SX.sym("x", 20000)
     long, short = ca.Function("long", [x], [ca.sin(x) * x]), ca.Function("short", [x], [x[:800] ** 3 + 1])
-    reads = counted(monkeypatch, instruction_list, "serialised_columns")
+    reads = counted(monkeypatch, instruction_list, "instruction_columns")
     for function in (long, short, long):
         instruction_list.read_instructions(function)
     assert len(reads) == 2

@@ -46,6 +46,15 @@ def test_values_are_those_of_the_whole_run(method, save_at):
     np.testing.assert_array_equal(*(r["u"][-1] for r in onwards))
 
 
+@pytest.mark.parametrize("method", ["bdf", "radau5", "rodas5p", "tsit5"])
+def test_the_end_is_the_same_once_values_between_steps_are_read(method):
+    """Rates of polynomials are 1e-8 off, and a run that goes on begins with them."""
+    tr = dd.simulate(plate(), 1.0, method=method, **GIVEN)
+    before = tr.end
+    tr.at(0.5)
+    np.testing.assert_array_equal(tr.end._x, before._x)
+
+
 def test_the_result_holds_what_was_asked_for():
     """Bytes of a pickle beside the one row at the end and the model: rows of the names, whatever the steps are."""
     m, times = plate(40), np.linspace(0, 1, 11)

@@ -159,7 +159,7 @@ def behind_change(case: Case, change: Change, t: float, row: np.ndarray) -> Next
     if not changed:
         return NextPart(following, same)
     assert before.modes is not None
-    cause = cause_of(case, conditions, before.modes, change.conditions, t, row)
+    cause = cause_of(case, conditions, before, change, t, row)
     if cause.apart and set(cause.led) == set(changed):
         smooth = _turned_in_any_order(case, following, cause.led, t, row)
         if smooth is not None:

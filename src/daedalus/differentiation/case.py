@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from daedalus import _core
-from daedalus.differentiation.differentiable_system import differentiable_system, has_instants, refuse_code, whole_start
+from daedalus.differentiation.differentiable_system import (
+    differentiable_system,
+    has_instants,
+    refuse_code,
+    whole_start,
+    with_first_modes,
+)
 from daedalus.differentiation.directions import Directions, interval_of, read_grid
 from daedalus.differentiation.events.jumping_conditions import FixedModes, jumping_conditions
 from daedalus.differentiation.instants.foreseen import (
@@ -35,7 +41,6 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
 from daedalus.reduction.reduction_record import Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.simulation.contacts.first_modes import with_first_modes
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant

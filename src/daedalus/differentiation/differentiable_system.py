@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.analysis.structure.written_structure import variable_index
@@ -19,9 +20,13 @@ from daedalus.model.system.equation_row import Role
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.reduction.forms.no_form import NoForm
+from daedalus.simulation.contacts.contact_run import has_contacts
 from daedalus.simulation.inputs.differentiated_inputs import with_inputs_put_in
 from daedalus.simulation.plant.solvable import solvable
 from daedalus.simulation.result.samples import Samples
+from daedalus.simulation.run.begin import begin
+from daedalus.simulation.run.request import Request
+from daedalus.simulation.run.road import find_road
 
 COMPARED = frozenset((*COMPARISONS, *LOGICAL))
 
@@ -153,3 +158,23 @@ def _singular(system: System) -> bool:
     """Whether a state's derivative occurs in no equation: it is an algebraic variable by use, and has no rate here."""
     pattern = structure_of(system).pattern("xdot", "z")
     return bool(ca.sprank(pattern) < pattern.size2())
+
+
+# -- modes of contacts at the start ----------------------------------------------------------------------------------
+
+
+def with_first_modes(request: Request, start: Any) -> Any:
+    """A start with the modes that the contacts of a model have there."""
+    if not has_contacts(request.system):
+        return start
+    road = find_road(request)
+    piece = begin(road, request.t0, request.start)
+    contacts, system = road.settings.contacts, road.system
+    assert contacts is not None
+    u = piece.drive.at_time(request.t0)
+    none, span = np.zeros(len(contacts.flags)), request.t1 - request.t0
+    behind = contacts.behind(request.t0, piece.row, u, piece.parameters, none, span)
+    names = system.labels["p"][system.sizes["p"] - system.discrete_count :]
+    found = dict(zip(names, behind[len(behind) - len(names) :].tolist()))
+    modes = {f"{name}.mode": found[f"{name}.mode"] for name in contacts.laws.names}
+    return {**(start or {}), **modes}

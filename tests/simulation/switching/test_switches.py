@@ -476,3 +476,20 @@ def test_a_run_records_which_conditions_the_motion_turned(shift, turn, located):
         when = modes.held.times[modes.held.values.all(axis=1)][0]
         assert when == pytest.approx(turn, abs=1e-12)
         assert modes.located[modes.held.times == when].any(axis=0).tolist() == located
+
+
+def test_a_run_records_which_events_the_motion_led_to_zero():
+    """Others have guards that jump where a condition in them turns, or times that are known beforehand."""
+    m = dd.Model("four causes")
+    x, n = m.state("x", start=0.0), m.discrete("n", start=0.0)
+    m.equation(m.der(x), 1.0)
+    m.when(x > 0.3, {"n": n + 1}, name="led")
+    m.when(ca.if_else(x > 0.5, 1.0, -1.0) > 0, {"n": n + 1}, name="jumps")
+    m.when(n > 1.5, {"x": x + 0.1}, name="follows")
+    m.when(m.time > 0.7, {"n": n + 1}, name="known")
+    for method in ("auto", "radau5", "bdf"):
+        events = dd.simulate(m, 1.0, method=method).run_data.plant.system.events
+        told = dd.simulate(m, 1.0, method=method).outcome.events
+        assert [(events[e.event].name, e.led) for e in told] == [
+            ("led", True), ("jumps", False), ("follows", False), ("known", False),
+        ]  # fmt: skip

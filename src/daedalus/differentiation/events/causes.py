@@ -10,6 +10,7 @@ A guard that jumps across zero moves with the stair in it that takes a step; wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -19,9 +20,12 @@ from daedalus.algebra.agreement import agree
 from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.jumping_conditions import JumpingConditions
-from daedalus.differentiation.events.part_guards import event_of, expression_slopes
-from daedalus.differentiation.events.saltation import is_met
+from daedalus.differentiation.events.part_guards import expression_slopes
 from daedalus.differentiation.events.smoothness import stairs_of
+from daedalus.differentiation.instants.foreseen import Change, Stretch
+
+# A formula of time is zero at a moment that lies this near to it, in parts of the run.
+NEAR = 1e-6
 
 
 class Passage(NamedTuple):
@@ -36,11 +40,6 @@ class Passage(NamedTuple):
         """∂τ/∂(x, u, p)."""
         return -self.slopes / self.rate
 
-    @property
-    def distance(self) -> float:
-        """How far from the moment it is zero."""
-        return abs(self.value) / abs(self.rate) if self.rate else np.inf
-
 
 def passage(value: float, slopes: np.ndarray, row: np.ndarray, states: int) -> Passage:
     """A guard by its value and ∂g/∂(t, x, u, p), at a row that ends with x'."""
@@ -50,11 +49,6 @@ def passage(value: float, slopes: np.ndarray, row: np.ndarray, states: int) -> P
 def passage_of(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> Passage:
     """A guard of the system of a case, at a row (x, z, x')."""
     return passage(*expression_slopes(case, guard, t, row), row, len(case.x0))
-
-
-def is_led_to_zero(case: Case, guard: Passage) -> bool:
-    """Whether the motion led a guard to zero, so that it brought the transition about."""
-    return bool(is_met(guard.value, guard.rate, case.last_time - case.first_time, case.settings.rtol))
 
 
 def move_together(case: Case, one: np.ndarray, other: np.ndarray) -> bool:
@@ -91,51 +85,55 @@ class Cause(NamedTuple):
 
 
 def cause_of(
-    case: Case,
-    conditions: JumpingConditions,
-    modes: tuple[int, ...],
-    turned: tuple[int, ...],
-    t: float,
-    row: np.ndarray,
+    case: Case, conditions: JumpingConditions, before: Stretch, change: Change, t: float, row: np.ndarray
 ) -> Cause:
-    """What brought a change about at which some conditions turned; modes: those before it.
+    """What brought a change about at which some conditions turned; before: what held until then.
 
-    Those that the motion leads to zero did; the others turned with them, with time, or since something in them jumps.
+    Those that the motion led to zero did, as the run recorded it; the others turned with them, with time, or since
+    something in them jumps.
     """
+    assert before.modes is not None
+    modes, put_in = before.modes, conditions.chosen(False if case.foreseen is None else case.foreseen.corners)
+    still = np.zeros(len(case.x0) + case.system.sizes["u"] + len(case.p))
 
-    def guard(k: int) -> ca.SX:
-        return case.system.guards[event_of(case, k)]
+    def in_time(k: int) -> np.ndarray:
+        moved = moved_in_time(case, [conditions.guard(k, modes)], t, row)
+        return still if moved is None else moved  # an input has jumped, at a time that is given
 
-    put_in = conditions.chosen(case.foreseen.corners if case.foreseen is not None else False)
-    known = {k: passage_of(case, guard(k), t, row) for k in turned if k in put_in}
-    led = [k for k in known if is_led_to_zero(case, known[k])]
-    timed = [k for k in turned if k >= conditions.located]
-    first = led[0] if led else next(k for k in turned if not conditions.corners[k])
-    if timed and (first not in led or first >= conditions.located):
-        moves = _moved_in_time(case, conditions.guard(timed[0], modes), t, row)
-    else:
-        moves = known[first].moves if led else _moved_by_stairs(case, guard(first), t, row)
-    others = {k: known[k].moves for k in led[1:]}
-    apart = (k for k, own in others.items() if np.all(np.isfinite(own)) and not move_together(case, own, moves))
-    return Cause(first, moves, tuple(apart), tuple(led))
-
-
-def _moved_in_time(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of a condition that time and parameters decide, wherever it stands."""
-    found = passage_of(case, guard, t, row)
-    if is_led_to_zero(case, found):
-        return found.moves
-    return _moved_by_stairs(case, guard, t, row)  # it jumps across zero
+    moves = {k: passage_of(case, conditions.guard(k, modes), t, row).moves for k in change.located if k in put_in}
+    moves |= {k: in_time(k) for k in change.conditions if k >= conditions.located}
+    led = tuple(moves)
+    if not led:
+        first = next(k for k in change.conditions if not conditions.corners[k])
+        moved = _moved_by_stairs(case, [conditions.guard(first, modes)], t, row)
+        return Cause(first, still if moved is None else moved, (), ())
+    others = (k for k in led[1:] if np.all(np.isfinite(moves[k])))
+    apart = tuple(k for k in others if not move_together(case, moves[k], moves[led[0]]))
+    return Cause(led[0], moves[led[0]], apart, led)
 
 
-def _moved_by_stairs(case: Case, guard: ca.SX, t: float, row: np.ndarray) -> np.ndarray:
-    """∂τ/∂(x, u, p) of a guard that changes its sign away from zero: that of the stair in it that takes a step there.
+def moved_in_time(case: Case, formulas: Sequence[ca.SX], t: float, row: np.ndarray) -> np.ndarray | None:
+    """∂τ/∂(x, u, p) of a moment that formulas of time and parameters decide; None where none of them does.
 
-    The ramp fmod(t, T) falls where t/T is a whole number, at a moment that the state does not move. Without such a
-    stair an input has jumped, at a time that is given.
+    One of them is zero there, or a stair in it takes a step.
     """
-    for steps in stairs_of(guard):
-        found = passage_of(case, steps, t, row)
-        if found.rate and is_led_to_zero(case, found._replace(value=found.value - round(found.value))):
-            return found.moves
-    return np.zeros(len(case.x0) + case.system.sizes["u"] + len(case.p))
+    for formula in formulas:
+        passing = passage_of(case, formula, t, row)
+        if passing.rate and _is_zero(case, passing):
+            return passing.moves
+    return _moved_by_stairs(case, formulas, t, row)
+
+
+def _moved_by_stairs(case: Case, formulas: Sequence[ca.SX], t: float, row: np.ndarray) -> np.ndarray | None:
+    """The same where formulas jump: the ramp fmod(t, T) falls where t/T is a whole number."""
+    for steps in (own for formula in formulas for own in stairs_of(formula)):
+        passing = passage_of(case, steps, t, row)
+        if passing.rate and _is_zero(case, passing._replace(value=passing.value - round(passing.value))):
+            return passing.moves
+    return None
+
+
+def _is_zero(case: Case, formula: Passage) -> bool:
+    """Whether a formula of time is zero at a moment that it decides, which is known to rounding."""
+    span = abs(case.last_time - case.first_time)
+    return abs(formula.value) <= NEAR * abs(formula.rate) * span

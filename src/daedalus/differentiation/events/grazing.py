@@ -33,19 +33,21 @@ def event_records(part: RunPart) -> list[Record]:
     jumping = [k for k in range(len(case.system.events)) if not is_corner(case, k)]
     if not jumping or len(t) < 2:
         return []
-    found, rtol = list[Record](), case.settings.call.get("rtol", 0.0)
+    records, rtol = list[Record](), case.settings.call.get("rtol", 0.0)
     for guard in part.recorded.ended_by:
         if guard in jumping:
-            own = np.abs(guards_along(case, t, rows)[1][:, guard])
-            share = float(own[-1] / own.max()) if own.any() else 0.0
-            found += grazing_records(case.system.events[guard].name, float(t[-1]), share, rtol)
+            rates = np.abs(guards_along(case, t, rows)[1][:, guard])
+            share = float(rates[-1] / rates.max()) if rates.any() else 0.0
+            records += grazing_records(case.system.events[guard].name, float(t[-1]), share, rtol)
 
     def guards(times: np.ndarray) -> np.ndarray:
         return guards_along(case, times, part.augmented.layout.rows(part.recorded.at(times)))[0]
 
     dips = near_zero_between(t, guards, jumping, rtol)
     names = [case.system.events[k].name for k in jumping]
-    return found + [NearlyHappens(name, dip.time, dip.closest, True) for name, own in zip(names, dips) for dip in own]
+    return records + [
+        NearlyHappens(name, dip.time, dip.closest, True) for name, lows in zip(names, dips) for dip in lows
+    ]
 
 
 def touched_records(case: Case) -> list[Record]:

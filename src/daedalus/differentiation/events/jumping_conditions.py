@@ -69,11 +69,12 @@ class JumpingConditions:
         self.located = 0 if switches is None else switches.count
         self._modes: list[ca.SX] = []
         self._guards: list[ca.SX] = []
-        self._residual = system.residual
+        self._residual, self._of_events = system.residual, elements(system.guards)
         self._clock, self._timed, self._read = None, list[int](), list[int]()
         if switches is not None:
             self.texts, self._modes, self._guards = list(switches.conditions), switches.modes, switches.guards
             self._residual = switches.system.residual
+            self._of_events = elements(switches.system.guards)[: -self.located or None]
             self._put_clock_in(system, switches)
         # A guard contains modes of conditions inside it, which come before it, and of those that time decides.
         self._inwards = [*reversed(range(self.located)), *range(self.located, len(self._modes))]
@@ -105,7 +106,9 @@ class JumpingConditions:
                 self.texts.append(text)
                 self._timed.append(k)
                 self._read.append(value.op())
-            self._residual, *guards = ca.substitute([self._residual, *guards], [symbol], [put_in])
+            written = [self._residual, *guards, *self._of_events]
+            self._residual, *written = ca.substitute(written, [symbol], [put_in])
+            guards, self._of_events = written[: len(guards)], written[len(guards) :]
         self._guards = guards
         assert len(self._modes) == known + len(self._timed)
 
@@ -123,6 +126,10 @@ class JumpingConditions:
         columns = [_mode_of(operation, values[:, k]) for k, operation in zip(self._timed, self._read)]
         return times, np.stack(columns, axis=1)
 
+    def clock_times(self, p: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+        """When conditions change that time decides, with parameters or without."""
+        return np.zeros(0) if self._clock is None else condition_times(self.system, self._clock, p, span)[0]
+
     def chosen(self, corners: bool | None) -> tuple[int, ...]:
         """The conditions whose modes are put in: those that jump or are steep; with `corners` all, if they are few.
 
@@ -131,8 +138,16 @@ class JumpingConditions:
         if corners is None:
             return ()
         every = corners and self.count <= MOST_CORNERS
-        found = {k for k in range(self.count) if every or not self.corners[k] or self.levels[k] > 0}
+        needed = {k for k in range(self.count) if every or not self.corners[k] or self.levels[k] > 0}
         # Those that stand inside the guard of another turn it with them.
+        return self._with_those_inside(needed)
+
+    def in_event(self, event: int) -> tuple[int, ...]:
+        """The conditions in the guard of an event."""
+        guard = self._of_events[event]
+        return self._with_those_inside({k for k, mode in enumerate(self._modes) if ca.depends_on(guard, mode)})
+
+    def _with_those_inside(self, found: set[int]) -> tuple[int, ...]:
         waiting = list(found)
         while waiting:
             inside = self._inside[waiting.pop()] - found

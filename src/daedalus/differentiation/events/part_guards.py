@@ -16,16 +16,16 @@ from daedalus.reduction.forms.explicit_form import ExplicitForm
 
 def is_corner(case: Case, event: int) -> bool:
     """Whether the equations only bend at an event, or end a stay on a surface: no share in first derivatives."""
-    found = case.system.part(FixedModes)
-    assert found is not None
-    return event >= len(found.chosen) or found.conditions.corners[found.chosen[event]]
+    part = case.system.part(FixedModes)
+    assert part is not None
+    return event >= len(part.chosen) or part.conditions.corners[part.chosen[event]]
 
 
 def event_of(case: Case, condition: int) -> int:
     """The event at which a condition changes."""
-    found = case.system.part(FixedModes)
-    assert found is not None
-    return found.chosen.index(condition)
+    part = case.system.part(FixedModes)
+    assert part is not None
+    return part.chosen.index(condition)
 
 
 def point_of(case: Case, t: float, row: np.ndarray) -> Point:

@@ -20,23 +20,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-# A guard brought a transition about where it is zero this near to it, in parts of the run; or in these many tolerances.
-NEAR, TOLERANCES = 1e-6, 100.0
-
-
-def is_met(value: float | np.ndarray, rate: float | np.ndarray, span: float, rtol: float) -> np.ndarray:
-    """Which guards are zero at a moment of a run, but for what the motion changes them by in no time worth mentioning.
-
-    Others that change there do so since something else in them did.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> is_met(np.array([1e-9, 1e-2, 0.0]), np.array([2.0, 2.0, 0.0]), 10.0, 1e-6).tolist()
-    [True, False, True]
-    """
-    return np.asarray(np.abs(value) <= max(NEAR, TOLERANCES * rtol) * np.abs(np.asarray(rate) * span))
-
 
 def unchanged(states: int, given: int) -> np.ndarray:
     """∂x⁺/∂(t, x, u, p) of a transition that leaves the states as they are; given: how many (x, u, p) are."""

@@ -27,9 +27,10 @@ from daedalus.simulation.switching.agenda import order_of
 DIRECTIONS, BENDS = 6, 1e-2
 
 
-def contacts_of_case(case: Case) -> Contacts | None:
+def contacts_of_case(case: Case) -> CaseContacts | None:
     """The contacts of a run with derivatives; None where it has none."""
-    return None if case.nominal is None else case.nominal.settings.contacts
+    contacts = None if case.nominal is None else case.nominal.settings.contacts
+    return None if contacts is None else CaseContacts(case, contacts)
 
 
 class CaseContacts:
@@ -47,6 +48,10 @@ class CaseContacts:
     def events(self) -> list[int]:
         """The event of each contact."""
         return [self.order[k] for k in self.contacts.events]
+
+    def point(self, t: float, x: np.ndarray) -> np.ndarray:
+        """(t, x, u, p) at a time and a state."""
+        return np.concatenate([[t], x, self.case.u_at(t), self.case.p])
 
     def place(self, v: np.ndarray) -> ContactPlace:
         """The place of the contacts at (t, x, u, p)."""
@@ -87,6 +92,18 @@ class CaseContacts:
         found = Settled(np.zeros(0), own.modes, tuple(Impact(*impact) for impact in own.impacts))
         return found._replace(x=state_behind(self.laws, self.place(v), found))
 
+    def acting(self, actors: Sequence[int], t: float, x: np.ndarray, moments: Sequence[SettledMoment]) -> list[int]:
+        """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop.
+
+        Of others those count that the run struck or changed then: a friction that something else holds does nothing.
+        """
+        place, moment = self.place(self.point(t, x)), self.moment(actors, moments)
+        before = self.laws.modes_of(place)
+        changed = np.zeros(len(before), dtype=bool) if moment is None else moment.modes != before
+        changed[[contact for contact, _ in moment.impacts] if moment is not None else []] = True
+        alone = acting(self.laws, place) & changed
+        return [event for event, acts in zip(self.events(), alone) if event in actors or acts]
+
     def behind(self, x: np.ndarray, moment: Settled) -> np.ndarray:
         """All states behind a moment."""
         behind = x.copy()
@@ -95,8 +112,7 @@ class CaseContacts:
 
 
 def behind_contacts(
-    case: Case,
-    contacts: Contacts,
+    own: CaseContacts,
     actors: Sequence[int],
     t: float,
     x: np.ndarray,
@@ -107,8 +123,7 @@ def behind_contacts(
 
     moments: what the run settled at its time. None beside the run, where events `waiting` leave their contacts.
     """
-    own, u, p = CaseContacts(case, contacts), case.u_at(t), case.p
-    at = np.concatenate([[t], x, u, p])
+    at = own.point(t, x)
     moment = own.settled(at, actors, waiting) if moments is None else own.recorded(at, actors, moments)
     behind = own.behind(x, moment)
     slopes = np.zeros((len(x), len(at)))
@@ -127,43 +142,6 @@ def behind_contacts(
         slopes[own.states, k] = (ends[0] - ends[1]) / (beside[0][k] - beside[1][k])
     _check_impacts(own, moment, at, slopes[own.states], actors, waiting)
     return behind, slopes
-
-
-def state_of_moment(
-    case: Case,
-    contacts: Contacts,
-    actors: Sequence[int],
-    t: float,
-    x: np.ndarray,
-    moments: Sequence[SettledMoment] | None,
-) -> np.ndarray:
-    """All states behind a moment, as the run found them."""
-    own, at = CaseContacts(case, contacts), np.concatenate([[t], x, case.u_at(t), case.p])
-    return own.behind(x, own.settled(at, actors, ()) if moments is None else own.recorded(at, actors, moments))
-
-
-def acting_contacts(
-    case: Case,
-    contacts: Contacts,
-    actors: Sequence[int],
-    t: float,
-    x: np.ndarray,
-    moments: Sequence[SettledMoment] | None,
-) -> list[int]:
-    """The events of contacts that act by themselves in a moment: they fired, approach at a gap of zero, or stop.
-
-    Of others those count that the run struck or changed then: a friction that something else holds does nothing.
-    """
-    own = CaseContacts(case, contacts)
-    place = own.place(np.concatenate([[t], x, case.u_at(t), case.p]))
-    alone = acting(own.laws, place)
-    if moments is not None:
-        moment = own.moment(actors, moments)
-        known = own.laws.modes_of(place) if moment is None else moment.modes
-        changed = known != own.laws.modes_of(place)
-        changed[[contact for contact, _ in moment.impacts] if moment is not None else []] = True
-        alone &= changed
-    return [event for event, acts in zip(own.events(), alone) if event in actors or acts]
 
 
 def _check_impacts(

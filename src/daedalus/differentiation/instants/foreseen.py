@@ -32,6 +32,7 @@ from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.result.ending import Ending
 from daedalus.simulation.result.event_records import SettledMoment, TransitionKind
+from daedalus.simulation.result.held_values import HeldModes, whole_text
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import ConstraintsRechosen
 from daedalus.simulation.result.trajectory import Trajectory
@@ -90,6 +91,7 @@ class Instant:
     time: float
     rounds: tuple[Round, ...] = ()
     change: Change | None = None  # of the equations alone, where nothing happens
+    led_conditions: tuple[str, ...] = ()  # those that the motion led to zero
 
     @property
     def has_clocks(self) -> bool:
@@ -105,6 +107,11 @@ class Instant:
     def located_events(self) -> tuple[int, ...]:
         """Positions of the events that no other one has brought about."""
         return tuple(event for each in self.rounds if not each.follows for event in each.events)
+
+    @property
+    def led_events(self) -> frozenset[int]:
+        """Positions of the events whose guards the motion led to zero."""
+        return frozenset(event for each in self.rounds for event in each.led)
 
     @property
     def first_events(self) -> tuple[int, ...]:
@@ -136,7 +143,7 @@ class Foreseen:
     @cached_property
     def largest(self) -> np.ndarray:
         """How large each state becomes along the run, discrete variables among them."""
-        seen = []
+        sizes = []
         for piece in self.nominal.pieces:
             data = piece.run_data
             x = np.abs(data.rows[:, data.plant.row_parts["x"]]).max(axis=0, initial=0.0)
@@ -145,16 +152,14 @@ class Foreseen:
             whole = np.zeros(len(x) + len(self.rests))
             whole[list(self.rests)] = held
             whole[np.setdiff1d(np.arange(len(whole)), self.rests)] = x
-            seen.append(whole)
-        return np.max(seen, axis=0)
+            sizes.append(whole)
+        return np.max(sizes, axis=0)
 
-    def settled_at(self, instant: Instant) -> list[SettledMoment] | None:
-        """What the run settled at its contacts in an instant; None where it does not tell."""
-        kept = [piece.outcome.settled for piece in self.nominal.pieces]
+    def settled_at(self, instant: Instant) -> list[SettledMoment]:
+        """What the run settled at its contacts in an instant."""
         close = same_instant(self.begin, self.end)
-        if None in kept:
-            return None
-        return [moment for own in kept for moment in own or () if abs(moment.time - instant.time) <= close]
+        kept = (moment for piece in self.nominal.pieces for moment in piece.outcome.settled or ())
+        return [moment for moment in kept if abs(moment.time - instant.time) <= close]
 
     def names(self, system: System) -> tuple[str, ...]:
         """The names of the discrete variables among the states of a system."""
@@ -221,7 +226,8 @@ class NominalRun:
         own = x[self.states]
         if self.settings.plant.is_implicit:
             own = np.concatenate([own, z, rate[self.states]])
-        settings, request = self.settings, self.road.request
+        settings, labels = self.settings, self.system.labels["p"]  # behind those of p come discrete variables
+        request = self.road.request._replace(parameters=dict(zip(labels, p.tolist())))  # later pieces begin from it
         if call:
             settings = replace(settings, call={**settings.call, **call})
             if "rtol" in call:
@@ -235,9 +241,9 @@ class NominalRun:
 
     def all_states(self, x: np.ndarray, discretes: np.ndarray) -> np.ndarray:
         """x of the run and its discrete variables as states."""
-        found = np.zeros(len(self.states) + len(self.rests))
-        found[self.states], found[self.rests] = x[: len(self.states)], discretes
-        return found
+        states = np.zeros(len(self.states) + len(self.rests))
+        states[self.states], states[self.rests] = x[: len(self.states)], discretes
+        return states
 
 
 def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], base: System) -> Foreseen | None:
@@ -250,13 +256,24 @@ def foreseen(nominal: NominalRun, run: Trajectory, span: tuple[float, float], ba
     refuse_early_stop(run, nominal.system.name, nominal.road.solved.part(Redundancy) is not None)
     end = float(run.end.time)
     happened = rounds_of_run(nominal.system, nominal.fired, (span[0], end), run.pieces)
-    instants = tuple(Instant(t, rounds) for t, rounds in happened)
+    close = same_instant(span[0], end)
+    led = (conditions_led_at(run, t, close) if any(each.events for each in rounds) else () for t, rounds in happened)
+    instants = tuple(Instant(t, rounds, None, conditions) for (t, rounds), conditions in zip(happened, led))
     stretches: tuple[Stretch, ...] = ()
     if switches_of(base) is not None or any(piece.system is not nominal.system for piece in run.pieces):
-        close = same_instant(span[0], end)
         changes = _changes(nominal, run, base, span)
         instants, stretches = with_changes(instants, changes, close)
     return Foreseen(instants, span[0], end, span[1], tuple(nominal.rests.tolist()), run, stretches)
+
+
+def conditions_led_at(run: Trajectory, t: float, close: float) -> tuple[str, ...]:
+    """The conditions that the motion led to zero at a moment of a run."""
+    led: dict[str, None] = {}
+    for piece in run.pieces:
+        if (held := piece.run_data.held_modes) is not None:
+            near = np.unique(held.held.times[np.abs(held.held.times - t) <= close])
+            led.update({whole_text(held.conditions[k]): None for at in near for k in held.located_at(at)})
+    return tuple(led)
 
 
 def with_changes(
@@ -266,34 +283,34 @@ def with_changes(
 
     A change at the time of an instant is made by it, unless the motion made it where a clock ticks.
     """
-    first, *left = changes
-    begin, forward = first[0], 1.0 if not left or left[-1][0] >= first[0] else -1.0
+    first, *later = changes
+    begin, forward = first[0], 1.0 if not later or later[-1][0] >= first[0] else -1.0
     if instants and instants[-1].time < begin:
         forward = -1.0
-    found, stretches, waiting = list[Instant](), [first[2]], list(instants)
-    for t, change, behind in [*left, (forward * np.inf, Change(TransitionKind.SWITCH), first[2])]:
+    merged, stretches, waiting = list[Instant](), [first[2]], list(instants)
+    for t, change, behind in [*later, (forward * np.inf, Change(TransitionKind.SWITCH), first[2])]:
         while waiting and forward * (waiting[0].time - t) <= close:
-            found.append(waiting.pop(0))
+            merged.append(waiting.pop(0))
             stretches.append(stretches[-1])
         if not np.isfinite(t):
             break
-        is_same = bool(found) and abs(found[-1].time - t) <= close and found[-1].change is None
-        if is_same and (change.located or change.is_timed) and not found[-1].events:
-            found.insert(-1, Instant(t, change=change))
+        is_same = bool(merged) and abs(merged[-1].time - t) <= close and merged[-1].change is None
+        if is_same and (change.located or change.is_timed) and not merged[-1].events:
+            merged.insert(-1, Instant(t, change=change))
             stretches.insert(-1, behind)
         if is_same or abs(t - begin) <= close:
             stretches[-1] = behind
         else:
-            found.append(Instant(t, change=change))
+            merged.append(Instant(t, change=change))
             stretches.append(behind)
-    return tuple(found), tuple(stretches)
+    return tuple(merged), tuple(stretches)
 
 
 def _changes(
     nominal: NominalRun, run: Trajectory, base: System, span: tuple[float, float]
 ) -> list[tuple[float, Change, Stretch]]:
     """When the equations of a run changed and how, as its pieces tell; the first one is its beginning."""
-    found: list[tuple[float, Change, Stretch]] = []
+    changes: list[tuple[float, Change, Stretch]] = []
     before: Trajectory | None = None
     for piece in run.pieces:
         if not len(piece.dense_spans[0]):
@@ -302,7 +319,7 @@ def _changes(
         history = _modes(piece, system, span)
         begin = float(piece.dense_spans[0][0])
         first = _stretch(nominal, piece, system, begin, history[0].values if history else None)
-        found.append((begin, _joint(nominal, before, piece, found[-1][2] if found else None, first), first))
+        changes.append((begin, _joint(nominal, before, piece, changes[-1][2] if changes else None, first), first))
         led_back = led_back_at(piece, piece is not run.pieces[-1])
         texts, resting = conditions_of(system).texts, None
         kinds = {turn.time: turn for turn in piece.outcome.turns if turn.kind is not TransitionKind.SWITCH}
@@ -317,9 +334,9 @@ def _changes(
             elif resting in turned:
                 continue  # it is on the surface, wherever rounding moves it
             behind = _stretch(nominal, piece, system, t, modes)
-            found.append((t, change, behind if resting is None else _at_rest(behind, resting)))
+            changes.append((t, change, behind if resting is None else _at_rest(behind, resting)))
         before = piece
-    return found
+    return changes
 
 
 def _at_rest(stretch: Stretch, which: int) -> Stretch:
@@ -360,9 +377,9 @@ class ModesSince(NamedTuple):
 
 def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list[ModesSince]:
     """From when on the conditions of a piece had which modes; none where it crossed them."""
-    conditions, held = conditions_of(system), piece.run_data.held_modes
+    conditions, held = conditions_of(system), _modes_in_equations(piece, system)
     begin, end = float(piece.dense_spans[0][0]), float(piece.dense_spans[1][-1])
-    if conditions.located and (held is None or len(held.conditions) != conditions.located):
+    if conditions.located and held is None:
         return []
     forward = 1.0 if end >= begin else -1.0
     times = np.array([begin]) if held is None else held.held.times
@@ -372,20 +389,28 @@ def _modes(piece: Trajectory, system: System, span: tuple[float, float]) -> list
     if timed is not None:
         inside = timed[0][(forward * (timed[0] - begin) > 0) & (forward * (timed[0] - end) <= 0)]
     moments = np.unique(np.concatenate([[begin], times, inside]))[:: int(forward)]
-    found: list[ModesSince] = []
+    history: list[ModesSince] = []
     for t in moments[forward * (moments - begin) >= 0].tolist():
-        own = values[np.flatnonzero(forward * (t - times) >= 0)[-1]]
+        values_there = values[np.flatnonzero(forward * (t - times) >= 0)[-1]]
         if timed is not None:
             # A value holds from its time on, and before it where the run goes backwards.
             side = "right" if forward > 0 else "left"
-            own = np.concatenate([own, timed[1][max(0, int(np.searchsorted(timed[0], t, side=side)) - 1)]])  # type: ignore[call-overload]
-        modes = tuple(int(value > 0.5) for value in own)
-        if not found or modes != found[-1].values:
+            latest = max(0, int(np.searchsorted(timed[0], t, side=side)) - 1)  # type: ignore[call-overload]
+            values_there = np.concatenate([values_there, timed[1][latest]])
+        modes = tuple(int(value > 0.5) for value in values_there)
+        if not history or modes != history[-1].values:
             # Where time turns one of them, others that turn at that moment do so since it did.
-            by_time = bool(found) and modes[conditions.located :] != found[-1].values[conditions.located :]
-            located = () if held is None or not found else held.located_at(t)
-            found.append(ModesSince(t, modes, tuple(k for k in located if modes[k] != found[-1].values[k]), by_time))
-    return found
+            by_time = bool(history) and modes[conditions.located :] != history[-1].values[conditions.located :]
+            located = () if held is None or not history else held.located_at(t)
+            turned = tuple(k for k in located if modes[k] != history[-1].values[k])
+            history.append(ModesSince(t, modes, turned, by_time))
+    return history
+
+
+def _modes_in_equations(piece: Trajectory, system: System) -> HeldModes | None:
+    """The modes of the conditions of a system along a piece, in which those of guards are recorded with them."""
+    held, conditions = piece.run_data.held_modes, conditions_of(system)
+    return None if held is None else held.of(conditions.texts[: conditions.located])
 
 
 def _stretch(
@@ -397,8 +422,8 @@ def _stretch(
     side: Literal["left", "right"] = "right",
 ) -> Stretch:
     """What holds in a piece from a moment on, with its row there."""
-    found = moment(piece, t, side)
-    row, held = found.run_data.rows[0], np.zeros(0) if found.run_data.held is None else found.run_data.held[0]
+    there = moment(piece, t, side)
+    row, held = there.run_data.rows[0], np.zeros(0) if there.run_data.held is None else there.run_data.held[0]
     x = nominal.all_states(row, held)
     n, parts = len(nominal.states), piece.run_data.plant.row_parts
     if len(row) == n:
@@ -434,7 +459,9 @@ def _joint(
     if old.system is new.system and old.modes is not None and new.modes is not None:
         turned = tuple(k for k in range(len(new.modes)) if new.modes[k] != old.modes[k])
         if turned:
-            return Change(TransitionKind.SWITCH, turned)
+            held = _modes_in_equations(before, old.system)
+            located = () if held is None else held.located_at(float(before.dense_spans[1][-1]))
+            return Change(TransitionKind.SWITCH, turned, located=tuple(k for k in turned if k in located))
     return Change(TransitionKind.EQUATIONS, records=told)
 
 

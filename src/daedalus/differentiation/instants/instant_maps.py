@@ -18,37 +18,33 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.events.causes import (
     Passage,
-    is_led_to_zero,
     move_together,
+    moved_in_time,
     passage,
     slope_sizes,
     varied_sizes,
 )
+from daedalus.differentiation.events.jumping_conditions import conditions_of
 from daedalus.differentiation.events.saltation import carried, in_turn, unchanged
 from daedalus.differentiation.instants.any_order import SAME_STATE, Alone, Sizes, in_any_order
-from daedalus.differentiation.instants.contact_jumps import (
-    CaseContacts,
-    acting_contacts,
-    behind_contacts,
-    contacts_of_case,
-    state_of_moment,
-)
+from daedalus.differentiation.instants.contact_jumps import behind_contacts, contacts_of_case
 from daedalus.differentiation.instants.foreseen import Instant
 from daedalus.differentiation.variational.implicit_slopes import ImplicitSlopes, consistent_row
 from daedalus.errors import SolverError
 from daedalus.initialisation.behind_reset import Behind, reset_rule
 from daedalus.initialisation.reset_refusals import RefusedReset
 from daedalus.initialisation.reset_slopes import reset_slopes
-from daedalus.model.expressions import COMPARISONS, elements
+from daedalus.model.expressions import elements
 from daedalus.model.names import listed
 from daedalus.model.switching.held_states import HeldStates
-from daedalus.model.system.instruction_list import read_instructions
+from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
 from daedalus.simulation.plant.plants import implicit_plant_of, plant_of
 from daedalus.simulation.result.event_records import SettledMoment
+from daedalus.simulation.result.held_values import whole_text
 from daedalus.simulation.start.restart import Restart, restarts
 from daedalus.simulation.switching.agenda import order_of
 
@@ -61,6 +57,7 @@ class InstantMaps:
         assert held is not None
         self.system, self.own, self.formulas = system, held.instants, formulas
         self.assigned = reset_rule(self.own).assigned
+        self.varied = sum(system.sizes[letter] for letter in ("x", "u", "p"))
         self._made: dict[tuple[str, tuple[int, ...]], Compiled | ImplicitSlopes] = {}
         still = set(held.positions.tolist())
         self.moves_states = [restarts(self.own) and not set(targets) <= still for targets in self.assigned]
@@ -86,76 +83,78 @@ class InstantMaps:
         return compile_function(ca.Function("instant", arguments, [flat, slopes]))
 
     def _expression(self, what: str, actors: tuple[int, ...]) -> ca.SX:
-        if what == "guards":
-            return ca.vertcat(*(self._guards(actors[0])))
+        if what == "guard":
+            return self.own.guards[actors[0]]
+        if what == "condition":
+            return conditions_of(self.own).guards_together()[actors[0]]
         after, resets = elements(self.own.symbol("x")), self.own.resets
         for actor in actors:
             for k in self.assigned[actor]:
                 after[k] = resets[actor, k]
         return ca.vertcat(*after)
 
-    def _guards(self, event: int) -> list[ca.SX]:
-        """What may have brought an event about: its guard, and both sides of the conditions in it."""
-        arguments = self.own.symbols()
-        rows = read_instructions(ca.Function("guard", arguments, [ca.densify(self.own.guards[event])]))
-        symbols = [elements(argument) for argument in arguments]
-        values: dict[int, ca.SX] = {}
-        found = [self.own.guards[event]]
-        for row in range(len(rows)):
-            operation, a, b = rows.operation[row], rows.first[row], rows.second[row]
-            if operation == ca.OP_OUTPUT:
-                continue
-            if operation == ca.OP_INPUT:
-                values[row] = symbols[a][b]
-            elif operation == ca.OP_CONST:
-                values[row] = ca.SX(rows.constants[a])
-            else:
-                two = b >= 0
-                values[row] = (
-                    ca.SX.binary(operation, values[a], values[b]) if two else ca.SX.unary(operation, values[a])
-                )
-                if operation in COMPARISONS:
-                    found.append(values[a] - values[b])
-        return found
-
     # -- one instant -------------------------------------------------------------------------------------------
 
-    def _passages(self, case: Case, event: int, t: float, row: np.ndarray) -> list[Passage]:
-        """All that may have brought an event about: its guard, and both sides of the conditions in it."""
-        values, slopes = self._at(("guards", (event,)), case, t, row)
-        return [passage(float(value), own, row, len(case.x0)) for value, own in zip(values, slopes)]
+    def _cause(self, instant: Instant, event: int) -> tuple[str, tuple[int, ...]]:
+        """What brought an event about: its guard, or where that jumped the condition in it that was led to zero."""
+        if event in instant.led_events or not instant.led_conditions:
+            return "guard", (event,)
+        known = conditions_of(self.own)
+        led = [k for k, text in enumerate(known.texts) if whole_text(text) in instant.led_conditions]
+        # Those in the guard itself come first; one in the equations makes z jump, and the guard with it.
+        led.sort(key=lambda k: k not in known.in_event(event))
+        return ("condition", (led[0],)) if led else ("guard", (event,))
 
-    def _nearest(self, case: Case, event: int, t: float, row: np.ndarray) -> Passage:
-        """What brought an event about: that of all guards which is zero nearest to the moment."""
-        return min(self._passages(case, event, t, row), key=lambda own: own.distance)
+    def _passage(self, case: Case, instant: Instant, event: int, t: float, row: np.ndarray) -> Passage:
+        """What brought an event about, at a row."""
+        values, slopes = self._at(self._cause(instant, event), case, t, row)
+        return passage(float(values[0]), slopes[0], row, len(case.x0))
 
-    def rate_share(self, case: Case, event: int, t: np.ndarray, rows: np.ndarray, most: int) -> float:
+    def rate_share(self, case: Case, instant: Instant, event: int, t: np.ndarray, rows: np.ndarray, most: int) -> float:
         """The rate of what brought an event about at the last of some rows over the largest at the others."""
 
-        def passages(k: int) -> list[Passage]:
+        def rate(k: int) -> float:
             row = rows[k] if not case.has_formulas else case.row_at(float(t[k]), rows[k][: len(case.x0)])
-            return self._passages(case, event, float(t[k]), row)
+            return abs(self._passage(case, instant, event, float(t[k]), row).rate)
 
-        last = passages(len(t) - 1)
-        which = int(np.argmin([own.distance for own in last]))
         places = np.unique(np.linspace(0, len(t) - 1, min(most, len(t))).astype(int)).tolist()
-        largest = max(abs(passages(k)[which].rate) for k in places)
-        return abs(last[which].rate) / largest if largest else 1.0
+        last, largest = rate(len(t) - 1), max(rate(k) for k in places)
+        return last / largest if largest else 1.0
 
     def time_slopes(self, case: Case, instant: Instant, t: float, row: np.ndarray) -> np.ndarray:
         """c = ∂τ/∂(x, u, p) of an instant at a row (x, z, x')."""
-        nv, first = sum(self.system.sizes[letter] for letter in ("x", "u", "p")), instant.first_events
+        still, first = np.zeros(self.varied), instant.first_events
         if instant.has_clocks or not first:
-            return np.zeros(nv)
-        known = [self._passages(case, event, t, row) for event in first]
-        if not all(any(own.slopes.any() for own in passages) for passages in known):
-            return np.zeros(nv)  # time alone decides
-        cause = min((own for passages in known for own in passages), key=lambda own: own.distance)
-        if cause.rate and (is_led_to_zero(case, cause) or _struck(case, instant)):
-            return cause.moves
+            return still
+        known = [c for event in first if (c := self._decided_time(case, instant, event, t, row)) is not None]
+        if known:
+            return known[0] if all(c.any() for c in known) else still  # time alone decides one of them
         if t == case.first_time:
-            return np.zeros(nv)  # what holds at the start happens there
+            return still  # what holds at the start happens there
         raise self._unmoved(first[0], t)
+
+    def _decided_time(self, case: Case, instant: Instant, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
+        """∂τ/∂(x, u, p) of an event that the motion brought about, or formulas of time; None of others."""
+        if event not in instant.led_events and self._cause(instant, event)[0] == "guard":
+            moved = moved_in_time(case, self._formulas_of_time(event), t, row)
+            return np.zeros(self.varied) if moved is None and self._is_given(case, t) else moved
+        cause = self._passage(case, instant, event, t, row)
+        return cause.moves if cause.rate else None
+
+    def _formulas_of_time(self, event: int) -> list[ca.SX]:
+        """What time and parameters decide of an event: its guard, conditions in it, and those that make it jump."""
+        known, guard = conditions_of(self.own), self.own.guards[event]
+        moving = ca.vertcat(*(ca.vec(self.own.symbol(letter)) for letter in ("xdot", "x", "z", "u")))
+        own = [] if ca.depends_on(guard, moving) else [guard]
+        inside, timed = known.in_event(event), range(known.located, known.count)
+        return [*own, *(known.guards_together()[k] for k in sorted(timed, key=lambda k: k not in inside))]
+
+    def _is_given(self, case: Case, t: float) -> bool:
+        """Whether a moment is a time at which an input jumps, or a condition on time alone."""
+        span = case.first_time, case.last_time
+        times = [conditions_of(self.own).clock_times(case.p[: self.own.sizes["p"]], span)]
+        times += [table.times for table, _ in case.drive.tables]
+        return any(np.any(np.abs(own - t) <= same_instant(*span)) for own in times)
 
     def _unmoved(self, event: int, t: float) -> SolverError:
         return SolverError(
@@ -173,7 +172,7 @@ class InstantMaps:
         several = self._several(case, instant, t, row)
         if several:
             behind, slopes = in_any_order(
-                partial(self._alone, case, t), several, row, partial(self._refused, t), _sizes(case, row)
+                partial(self._alone, case, instant, t), several, row, partial(self._refused, t), _sizes(case, row)
             )
             if not self._is_rule(case, instant, several, t, row, behind):
                 raise self._refused(t, several)
@@ -195,11 +194,11 @@ class InstantMaps:
         contacts = contacts_of_case(case)
         if contacts is not None:
             settled = _settled_at(case, instant)
-            found = acting_contacts(case, contacts, actors, t, row[: len(case.x0)], settled)
+            found = contacts.acting(actors, t, row[: len(case.x0)], settled)
             actors = [*(k for k in actors if k not in found), *found]
         if len(actors) < 2:
             return []
-        times = [c for event in actors if (c := self._own_time(case, event, t, row)) is not None and c.any()]
+        times = [c for event in actors if (c := self._own_time(case, instant, event, t, row)) is not None and c.any()]
         if len(times) < len(actors):
             return []  # time alone decides about one of them, or it has no rate
         return [] if all(move_together(case, c, times[0]) for c in times[1:]) else actors
@@ -213,17 +212,23 @@ class InstantMaps:
         if len(events) < 2:
             return False
         whole = case.row_at(t, row[: len(case.x0)]) if case.has_formulas else row
-        moves = [c is not None and bool(c.any()) for c in (self._own_time(case, event, t, whole) for event in events)]
+        times = (self._own_time(case, instant, event, t, whole) for event in events)
+        moves = [c is not None and bool(c.any()) for c in times]
         return any(moves) and not all(moves)
 
-    def _own_time(self, case: Case, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
+    def _own_time(self, case: Case, instant: Instant, event: int, t: float, row: np.ndarray) -> np.ndarray | None:
         """∂τ/∂(x, u, p) of one event; None where it does not follow from a guard that passes zero."""
-        cause = self._nearest(case, event, t, row)
+        known = self._decided_time(case, instant, event, t, row)
+        if known is not None:
+            return known
+        cause = self._passage(case, instant, event, t, row)
         return cause.moves if cause.rate else None
 
-    def _alone(self, case: Case, t: float, event: int, waiting: Sequence[int], row: np.ndarray) -> Alone | None:
+    def _alone(
+        self, case: Case, instant: Instant, t: float, event: int, waiting: Sequence[int], row: np.ndarray
+    ) -> Alone | None:
         """What one event makes of a row while others wait: the row behind it, and ∂x⁺/∂(x, u, p) at a fixed time."""
-        n, c = len(case.x0), self._own_time(case, event, t, row)
+        n, c = len(case.x0), self._own_time(case, instant, event, t, row)
         if c is None:
             return None
         behind, slopes = self._behind(case, (event,), t, row, waiting)
@@ -237,8 +242,8 @@ class InstantMaps:
             return True
         value, contacts = self._at(("resets", tuple(events)), case, t, row)[0], contacts_of_case(case)
         if contacts is not None:
-            settled = _settled_at(case, instant)
-            value = state_of_moment(case, contacts, instant.events, t, value, settled)
+            recorded = contacts.recorded(contacts.point(t, value), instant.events, _settled_at(case, instant))
+            value = contacts.behind(value, recorded)
         return agree(value, behind[: len(value)], SAME_STATE, varied_sizes(case)[: len(value)])
 
     def _refused(self, t: float, events: Sequence[int]) -> SolverError:
@@ -269,7 +274,7 @@ class InstantMaps:
         value, slopes = self._at(("resets", actors), case, t, row)
         contacts = contacts_of_case(case)
         if contacts is not None:
-            value, own = behind_contacts(case, contacts, actors, t, value, waiting, settled)
+            value, own = behind_contacts(contacts, actors, t, value, waiting, settled)
             slopes = in_turn(own, slopes)
         return self._consistent(case, t, value, row, actors), slopes
 
@@ -318,13 +323,9 @@ class InstantMaps:
             ) from None
 
 
-def _struck(case: Case, instant: Instant) -> bool:
-    """Whether the run met an impact where its first events fired: the motion led it there, however slow it was."""
-    return any(moment.fired and moment.impacts for moment in _settled_at(case, instant) or ())
-
-
-def _settled_at(case: Case, instant: Instant) -> list[SettledMoment] | None:
-    return None if case.foreseen is None else case.foreseen.settled_at(instant)
+def _settled_at(case: Case, instant: Instant) -> list[SettledMoment]:
+    assert case.foreseen is not None
+    return case.foreseen.settled_at(instant)
 
 
 def _sizes(case: Case, row: np.ndarray) -> Sizes:
@@ -333,7 +334,7 @@ def _sizes(case: Case, row: np.ndarray) -> Sizes:
     z = case.system.nominal["z"][: len(row) - 2 * len(x)]
     slopes, contacts = slope_sizes(case), contacts_of_case(case)
     if contacts is not None:
-        slopes[:, CaseContacts(case, contacts).modes] = np.inf  # nothing varies them
+        slopes[:, contacts.modes] = np.inf  # nothing varies them
     return np.concatenate([x, z, x / span]), slopes
 
 

@@ -20,12 +20,13 @@ from daedalus.simulation.switching.agenda import levels_of, order_of, ticks_of
 class Round(NamedTuple):
     """What happens together within an instant and reads the values before: positions of events and of clocks.
 
-    follows: whether another round has brought it about.
+    follows: whether another round has brought it about. led: those of the events whose guards the motion led to zero.
     """
 
     events: tuple[int, ...]
     clocks: tuple[int, ...]
     follows: bool = False
+    led: tuple[int, ...] = ()
 
 
 class _Tick(NamedTuple):
@@ -43,6 +44,7 @@ class _Fired(NamedTuple):
     piece: int
     round: int
     event: int
+    led: bool
 
 
 def rounds_of_run(
@@ -50,7 +52,7 @@ def rounds_of_run(
 ) -> list[tuple[float, tuple[Round, ...]]]:
     """When something happens in a run over a span, and its rounds; done: what happened at the start already."""
     backwards, close = span[1] < span[0], same_instant(*span)
-    fired = [_Fired(e.time, k, e.round, e.event) for k, piece in enumerate(pieces) for e in _model_events(piece)]
+    fired = [_Fired(e.time, k, e.round, e.event, e.led) for k, piece in enumerate(pieces) for e in _model_events(piece)]
     ticks: list[_Tick] = []
     for clock, level in zip(order_of(system).clocks, levels_of(system)):
         event = system.events[clock]
@@ -93,5 +95,6 @@ def _rounds(ticks: Sequence[_Tick], fired: Sequence[_Fired], backwards: bool) ->
         beside = clocks if part == at_ticks else []
         for k in range(max([len(beside), *(event.round + 1 for event in parts[part])])):
             events = tuple(event.event for event in parts[part] if event.round == k)
-            rounds.append(Round(events, beside[k] if k < len(beside) else (), k > 0))
+            led = tuple(event.event for event in parts[part] if event.round == k and event.led)
+            rounds.append(Round(events, beside[k] if k < len(beside) else (), k > 0, led))
     return tuple(own for own in rounds if own.events or own.clocks)

@@ -20,7 +20,7 @@ from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
 from daedalus.model.lazy_values import cached_property
 from daedalus.model.model import as_system
-from daedalus.model.names import counted
+from daedalus.model.names import counted, split_index
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 
@@ -205,9 +205,11 @@ class SensitivitySamples:
     def _states(self, of: object) -> tuple[np.ndarray, tuple[int, ...]] | None:
         """Where the states of a name lie in x, and their shape: their derivatives are there; None for anything else."""
         system = self._case.system
-        if not isinstance(of, str) or of in system.output_names or of not in system.places:
+        if not isinstance(of, str) or split_index(of)[0] in system.output_names:
             return None
-        place = system.places[of]
+        if of not in system.places and split_index(of)[0] not in system.places:
+            return None
+        place = system.place(of)
         return (np.asarray(place.positions, dtype=int), place.shape) if place.letter == "x" else None
 
     def values_and_slopes(self, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -1,15 +1,15 @@
 """The discrete adjoint of a run: the gradient of a scalar pulled back over its steps and projections.
 
 One pull back costs a few right-hand sides a stage, however many parameters there are. States are needed in reverse
-order; they are kept at checkpoints only, and each segment between two of them is run again on its own steps. Segments
-grow one after the other, so that with N steps both their number and their length grow like √N (A. Griewank, A. Walther,
-Evaluating Derivatives, chapter 12).
+order. They are stored while there is room (segments.py); beyond that checkpoints only are, and each segment between two
+of them is run again on its own steps. Segments grow one after the other, so that with N steps both their number and
+their length grow like √N (A. Griewank, A. Walther, Evaluating Derivatives, chapter 12).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,30 +19,27 @@ from daedalus.compilation import Compiled, compile_function
 from daedalus.deadline import poll
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.directions import interval_of
-from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again
+from daedalus.differentiation.steps.discrete import nominal_settings, nominal_tables, states_again, steps_again
 from daedalus.differentiation.steps.frozen_steps import pieces
-from daedalus.differentiation.steps.implicit_adjoint import implicit_pullback_of
-from daedalus.differentiation.steps.rosenbrock_adjoint import rosenbrock_pullback_of
+from daedalus.differentiation.steps.implicit_adjoint import ImplicitPullback, implicit_pullback_of
+from daedalus.differentiation.steps.residual_pullback import is_large
+from daedalus.differentiation.steps.rosenbrock_adjoint import RosenbrockPullback, rosenbrock_pullback_of
+from daedalus.differentiation.steps.segments import Room, Segment, TakenSteps
+from daedalus.differentiation.steps.sparse_adjoint import SparsePullback
+from daedalus.differentiation.steps.stages_of_run import stages_of_run
 from daedalus.differentiation.steps.stepwise import family_of
 from daedalus.differentiation.variational.finished import check_finished
 from daedalus.integrators.methods import is_implicit
 from daedalus.integrators.tableaux.named_tableaux import tableau
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.model.system.once import remembered
+from daedalus.simulation.between.dense import Dense
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.projection import projection
 from daedalus.simulation.result.ending import ENDINGS, Ending
 
 # Steps of the first segment; each later one has as many more.
 SEGMENT = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Segment:
-    """Steps that follow each other: their times, and the row before them: x, and (x, z, x') of an implicit method."""
-
-    times: np.ndarray  # (steps + 1,)
-    row: np.ndarray
 
 
 class Pullbacks:
@@ -73,7 +70,7 @@ def tableau_of(case: Case) -> Tableau:
     return case.method if isinstance(case.method, Tableau) else tableau(case.settings.method)
 
 
-def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
+def forward(case: Case, room: Room) -> tuple[list[Segment], np.ndarray, Ending] | None:
     """The nominal run as segments, its last row and how it ended; None where "auto" finds explicit steps held back.
 
     Implicit segments without events are taken twice: once to find the steps, once more on them with stages solved to
@@ -99,10 +96,13 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
             length += 1  # a run does not begin on a guard's zero
             continue
         if implicit and not run.events and len(run.t) > 1:
-            segments.append(Segment(np.array(run.t), np.array(row)))
-            row = states_again(case, np.array(run.t), row)[-1].copy()
+            segment = Segment(np.array(run.t), np.array(row))
+            large = is_large(case.system) and isinstance(_pullback_of(case), SparsePullback)
+            steps = _with_stages(case, run, settings.call["rtol"]) if large else taken_steps(case, segment)
+            segments.append(room.kept(segment, steps))
+            row = steps.rows[-1].copy()
         else:
-            own, row = recorded_segments(np.array(run.t), run.x)
+            own, row = recorded_segments(np.array(run.t), run.x, None if implicit else room)
             segments += own
         t, first_step = float(run.t[-1]), abs(run.last_step) or None
         taken += run.steps
@@ -111,10 +111,35 @@ def forward(case: Case) -> tuple[list[Segment], np.ndarray, Ending] | None:
         length += SEGMENT
 
 
-def recorded_segments(times: np.ndarray, rows: np.ndarray) -> tuple[list[Segment], np.ndarray]:
-    """A run with every step kept as segments, and its last row; where a condition was met it has two rows."""
-    segments = [Segment(times[first : last + 1], np.array(rows[first])) for first, last in pieces(times)]
+def recorded_segments(
+    times: np.ndarray, rows: np.ndarray, room: Room | None = None
+) -> tuple[list[Segment], np.ndarray]:
+    """A run with every step kept as segments, and its last row; where a condition was met it has two rows.
+
+    room: where the rows themselves may be stored, which are those of explicit steps.
+    """
+    segments = []
+    for first, last in pieces(times):
+        own = slice(first, last + 1)
+        segment = Segment(times[own], np.array(rows[first]))
+        segments.append(segment if room is None else room.kept(segment, TakenSteps(np.array(rows[own]))))
     return segments, np.array(rows[-1])
+
+
+def taken_steps(case: Case, segment: Segment) -> TakenSteps:
+    """The steps of a segment as they are differentiated: stages of implicit methods solved to rounding."""
+    if not is_implicit(case.method):
+        return TakenSteps(states_again(case, segment.times, segment.row))
+    run = steps_again(case, segment.times, segment.row)
+    if not isinstance(_pullback_of(case), SparsePullback):
+        return TakenSteps(np.ascontiguousarray(run.x))
+    return _with_stages(case, run, 0.0)
+
+
+def _with_stages(case: Case, run: Any, solved_to: float) -> TakenSteps:
+    """The steps of a run by a tableau, with the stages that it left."""
+    stages = stages_of_run(tableau_of(case).c, Dense(*run.dense()), len(case.x0))
+    return TakenSteps(np.array(run.x), stages, solved_to)
 
 
 def backward(case: Case, segments: list[Segment], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -145,7 +170,7 @@ def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[
         tableau.b,
         tableau.c,
         segment.times,
-        states_again(case, segment.times, segment.row),
+        (segment.taken or taken_steps(case, segment)).rows,
         case.drive.constants,
         case.p,
         case.drive.core_tables(),
@@ -156,13 +181,23 @@ def _explicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[
 
 
 def _implicit_steps(case: Case, segment: Segment, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows = states_again(case, segment.times, segment.row)
-    rosenbrock = family_of(case) == "rosenbrock"
-    pullback = rosenbrock_pullback_of(case) if rosenbrock else implicit_pullback_of(case, tableau_of(case))
-    pulled, of_steps, of_p = pullback.steps(case, segment.times, rows, weights)
+    taken, pullback = segment.taken or taken_steps(case, segment), _pullback_of(case)
+    if isinstance(pullback, SparsePullback):
+        pulled, of_steps, of_p = pullback.steps(case, segment.times, taken, weights)
+    else:
+        pulled, of_steps, of_p = pullback.steps(case, segment.times, taken.rows, weights)
     by_inputs = np.zeros((max(case.intervals, 1), case.system.sizes["u"]))
     np.add.at(by_inputs, _blocks(case, segment.times), of_steps)
     return pulled, by_inputs, of_p
+
+
+def _pullback_of(case: Case) -> RosenbrockPullback | ImplicitPullback | SparsePullback:
+    """The pullback of implicit steps."""
+    return (
+        rosenbrock_pullback_of(case)
+        if family_of(case) == "rosenbrock"
+        else implicit_pullback_of(case, tableau_of(case))
+    )
 
 
 def _blocks(case: Case, times: np.ndarray) -> list[int]:

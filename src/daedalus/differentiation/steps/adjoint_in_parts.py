@@ -9,7 +9,8 @@ import numpy as np
 from daedalus.differentiation.across_changes import landed, refuse_steps_past
 from daedalus.differentiation.case import Case
 from daedalus.differentiation.parts import instant_behind, next_part
-from daedalus.differentiation.steps.adjoint import Segment, backward, forward
+from daedalus.differentiation.steps.adjoint import backward, forward
+from daedalus.differentiation.steps.segments import Room, Segment
 from daedalus.integrators.methods import is_implicit
 from daedalus.simulation.result.ending import Ending
 
@@ -24,13 +25,13 @@ class ForwardPart(NamedTuple):
 
 def forward_in_parts(case: Case) -> tuple[list[ForwardPart], np.ndarray] | None:
     """The nominal run and its last row; None where "auto" finds that explicit steps are held back."""
-    parts: list[ForwardPart] = []
+    parts, room = list[ForwardPart](), Room()
     landing = landed(case)
     if landing is not None:
         parts.append(ForwardPart(case, _at_rest(case)[0], landing.slopes))
         case = landing.case
     while True:
-        found = forward(case) if case.t0 != case.t1 or case.foreseen is None else _at_rest(case)
+        found = forward(case, room) if case.t0 != case.t1 or case.foreseen is None else _at_rest(case)
         if found is None:
             return None
         segments, last, status = found

@@ -97,17 +97,21 @@ def taken_again(case: Case, augmented: AnyAugmented, times: np.ndarray, y: np.nd
     return Recorded(run.t, rows.unpacked(run.x), partial(dense_of, run, rows.unpacked), ENDINGS[run.status], Work())
 
 
-def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The rows of the nominal run on given steps without events, with the stages of implicit methods to rounding."""
+def steps_again(case: Case, times: np.ndarray, row: np.ndarray) -> Any:
+    """The nominal run on given steps without events, with the stages of implicit methods to rounding."""
     settings = nominal_settings(case)
     attempts = [(settings.core_method, dict[str, Any]())]
     if is_implicit(case.method):
         attempts = implicit_on_steps(case, times, settings.call["atol"])
-    again = run_on_steps(
+    return run_on_steps(
         settings.rhs, attempts, times, row, case.drive.constants, case.p, case.drive.core_tables(),
         settings.call.get("projection"),
     )  # fmt: skip
-    return np.ascontiguousarray(again.x)
+
+
+def states_again(case: Case, times: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The rows of the nominal run on given steps."""
+    return np.ascontiguousarray(steps_again(case, times, row).x)
 
 
 @cache

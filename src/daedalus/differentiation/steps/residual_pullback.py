@@ -8,14 +8,16 @@ import casadi as ca
 import numpy as np
 
 from daedalus.algebra.rank_decision import FULL_IN_LOOPS
-from daedalus.algebra.sparse_factors import SparseFactors
+from daedalus.algebra.sparse_factors import Iterated, SparseFactors
 from daedalus.compilation import Compiled, compile_function
 from daedalus.differentiation.case import Case
 from daedalus.errors import SolverError
+from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.projection import projection
+from daedalus.simulation.run.linear_way import MAY_ITERATE, cells_of
 
 Solve = Callable[[np.ndarray, bool], np.ndarray]
 # Rows, columns and values of a sparse matrix; entries at one place add up.
@@ -57,25 +59,44 @@ class ResidualPullback:
         return (*self._places[0], by_rate), (*self._places[1], by_state)
 
 
-def factorised(size: int, parts: list[Entries], t: float) -> Solve:
-    """Solves of a square matrix, the sum of its parts, and of its transpose, by one factorisation."""
-    from scipy.linalg.lapack import dgetrf, dgetrs
-
-    rows, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    if size <= FULL_IN_LOOPS:
-        matrix = np.zeros((size, size))
-        np.add.at(matrix, (rows, columns), values)
-        lu, pivots, failed = dgetrf(matrix)
-        if failed:
-            raise _singular(t)
-        return lambda right, transposed: dgetrs(lu, pivots, right, trans=int(transposed))[0]
-    sparse = SparseFactors(size, rows, columns)
-    if not sparse.factor(values):
-        raise _singular(t)
-    return sparse.solve
+def is_large(system: System) -> bool:
+    """Whether runs may iterate for it: its steps are differentiated as the run solved them, and not taken again."""
+    return system.sizes["x"] + system.sizes["z"] >= MAY_ITERATE
 
 
-def _singular(t: float) -> SolverError:
+def iterated_as_runs(system: System, accuracy: float) -> Iterated | None:
+    """Iterations for systems of the size at which runs may choose them."""
+    return Iterated(cells_of(system), accuracy) if is_large(system) else None
+
+
+class StepFactors:
+    """Factors of square matrices of one pattern, of one step after the other; the pattern is ordered once."""
+
+    def __init__(self, size: int, iterated: Iterated | None = None) -> None:
+        self.size, self._iterated = size, iterated
+        self._sparse: SparseFactors | None = None
+
+    def of(self, parts: list[Entries], t: float) -> Solve:
+        """Solves of the sum of the parts, and of its transpose, until the next matrix is factorised."""
+        from scipy.linalg.lapack import dgetrf, dgetrs
+
+        rows, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        if self.size <= FULL_IN_LOOPS:
+            matrix = np.zeros((self.size, self.size))
+            np.add.at(matrix, (rows, columns), values)
+            lu, pivots, failed = dgetrf(matrix)
+            if failed:
+                raise singular_step(t)
+            return lambda right, transposed: dgetrs(lu, pivots, right, trans=int(transposed))[0]
+        if self._sparse is None:
+            self._sparse = SparseFactors(self.size, rows, columns, iterated=self._iterated)
+        if not self._sparse.factor(values):
+            raise singular_step(t)
+        return self._sparse.solve
+
+
+def singular_step(t: float) -> SolverError:
+    """That the matrix of a step cannot be solved with."""
     return SolverError(
         "The stages of a step cannot be solved again.",
         f"the matrix of the step at t = {t:.6g} is singular",

@@ -24,11 +24,19 @@ import numpy as np
 from daedalus.analysis.structure.system_structure import structure_of
 from daedalus.compilation import Compiled
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
+from daedalus.differentiation.steps.residual_pullback import (
+    Entries,
+    ResidualPullback,
+    Solve,
+    StepFactors,
+    iterated_as_runs,
+    stage_inputs,
+)
 from daedalus.integrators.tableaux.rosenbrock_coefficients import RosenbrockCoefficients, rosenbrock_coefficients
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
+from daedalus.simulation.run.linear_way import DIRECT
 
 
 class Step(NamedTuple):
@@ -70,18 +78,24 @@ class RosenbrockPullback:
         """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
         inputs, slopes = stage_inputs(case, times, self.method.alpha)
         by_inputs, by_parameters = np.zeros((len(times) - 1, inputs.shape[2])), np.zeros(len(case.p))
+        factors = StepFactors(rows.shape[1] - self.n, iterated_as_runs(self.plant.system, DIRECT))
+        at_start = StepFactors(rows.shape[1] - self.n)
         for j in reversed(range(len(times) - 1)):
-            step = self._taken(float(times[j]), float(times[j + 1] - times[j]), rows[j], inputs[j], slopes[j], case.p)
-            weights, by_inputs[j], of_p = self._pulled(step, case.p, weights)
+            t, h = float(times[j]), float(times[j + 1] - times[j])
+            step = self._taken(t, h, rows[j], inputs[j], slopes[j], case.p, factors)
+            weights, by_inputs[j], of_p = self._pulled(step, case.p, weights, at_start)
             by_parameters += of_p
         return weights, by_inputs, by_parameters
 
-    def _taken(self, t: float, h: float, row: np.ndarray, inputs: np.ndarray, slope: np.ndarray, p: np.ndarray) -> Step:
+    def _taken(
+        self, t: float, h: float, row: np.ndarray, inputs: np.ndarray, slope: np.ndarray, p: np.ndarray,
+        factors: StepFactors,
+    ) -> Step:  # fmt: skip
         """The stages of a step once more."""
         method, n = self.method, self.n
         w, rate, none = row[:-n], row[-n:], np.zeros(n)
         dot, whole = self._parts.jacobians(t, rate, w, inputs[0], p)
-        solve = factorised(len(w), [(dot[0], dot[1], dot[2] / (h * method.gamma[0])), whole], t)
+        solve = factors.of([(dot[0], dot[1], dot[2] / (h * method.gamma[0])), whole], t)
         drift = self.plant.drift.core(np.array([t]), none, w[:n], w[n:], inputs[0], p, slope)[0]
         k = np.zeros((len(method.alpha), len(w)))
         for i in range(len(k)):
@@ -90,7 +104,9 @@ class RosenbrockPullback:
             k[i] = solve(-F - h * method.gamma[i] * drift, False)
         return Step(t, h, row, inputs, slope, solve, k)
 
-    def _pulled(self, step: Step, p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _pulled(
+        self, step: Step, p: np.ndarray, weights: np.ndarray, at_start: StepFactors
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of x behind a step as those of x before it, of its inputs and of the parameters."""
         method, n, (t, h, row, inputs, slope, solve, k) = self.method, self.n, step
         w, factor = row[:-n], 1 / (h * method.gamma[0])
@@ -109,7 +125,7 @@ class RosenbrockPullback:
             of_w = of_w - by_W - np.concatenate(bent[1:3])
             of_rate = of_rate - bent[0]
             of_u, of_p = of_u - by_u - bent[3], of_p - by_p - bent[4]
-        return self._through_start(step, p, of_w, of_rate, of_u, of_p)
+        return self._through_start(step, p, of_w, of_rate, of_u, of_p, at_start)
 
     def _end(self, step: Step, p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
         """Weights of x behind a step as those of its stages, of w before it, of u and of p, projection included."""
@@ -126,8 +142,9 @@ class RosenbrockPullback:
         return pulled, of_w, of_u, of_p
 
     def _through_start(
-        self, step: Step, p: np.ndarray, of_w: np.ndarray, of_rate: np.ndarray, of_u: np.ndarray, of_p: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, step: Step, p: np.ndarray, of_w: np.ndarray, of_rate: np.ndarray, of_u: np.ndarray, of_p: np.ndarray,
+        at_start: StepFactors,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
         """z and x' at the beginning of a step follow from x: [F_x' F_z]ᵀ ν = their weights."""
         n, t, row, u = self.n, step.t, step.row, step.inputs[0]
         if not (np.any(of_w[n:]) or np.any(of_rate)):
@@ -135,7 +152,7 @@ class RosenbrockPullback:
         dot, whole = self._parts.jacobians(t, row[-n:], row[:-n], u, p)
         of_z = whole[1] >= n
         by_z: Entries = (whole[0][of_z], whole[1][of_z], whole[2][of_z])
-        multipliers = factorised(len(of_w), [dot, by_z], t)(np.concatenate([of_rate, of_w[n:]]), True)
+        multipliers = at_start.of([dot, by_z], t)(np.concatenate([of_rate, of_w[n:]]), True)
         parts = self._parts.pull(np.array([t]), row[-n:], row[:n], row[n:-n], u, p, multipliers)
         return of_w[:n] - parts[1], of_u - parts[3], of_p - parts[4]
 

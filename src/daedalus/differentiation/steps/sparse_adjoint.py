@@ -1,8 +1,9 @@
 """The discrete adjoint of implicit Runge–Kutta steps of large systems: the stages of a step as one sparse system.
 
 The equations are those of implicit_adjoint.py. There the stages are eliminated as full blocks, which costs the cube of
-the unknowns that hang together; here they are solved as a sparse system, Newton's method for the stages included: by
-the eigenvalues of the tableau where it has them (stage_systems.py), else by factors of the whole matrix.
+the unknowns that hang together; here they are solved as a sparse system: by the eigenvalues of the tableau where it has
+them (stage_systems.py), else by factors of the whole matrix. The stages are those of the run, as well as it solved
+them; where its polynomials do not give them they are solved for anew by Newton's method.
 """
 
 from __future__ import annotations
@@ -14,8 +15,17 @@ import numpy as np
 from daedalus.algebra.newton_steps import halved_newton
 from daedalus.algebra.rank_decision import KNOWN
 from daedalus.differentiation.case import Case
-from daedalus.differentiation.steps.residual_pullback import Entries, ResidualPullback, Solve, factorised, stage_inputs
-from daedalus.differentiation.steps.stage_systems import Slopes, StageSystems, StepMatrix
+from daedalus.differentiation.steps.residual_pullback import (
+    Entries,
+    ResidualPullback,
+    Solve,
+    StepFactors,
+    iterated_as_runs,
+    singular_step,
+    stage_inputs,
+)
+from daedalus.differentiation.steps.segments import TakenSteps
+from daedalus.differentiation.steps.stage_systems import GOOD, Slopes, StageSystems, StepMatrix
 from daedalus.errors import SolverError
 from daedalus.integrators.tableaux.tableau import Tableau
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
@@ -23,6 +33,10 @@ from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 # Corrections below the first share of the values are rounding; below the second they may stop shrinking.
 CONVERGED, STALLED = 4e-15, KNOWN
 MOST_ITERATIONS, SHORTEST = 50, 1e-6
+# By which share iterations with P make residuals smaller: GMRES around them sees to the rest.
+ITERATED_TO = 1e-2
+# Transposed systems are solved so much better than the stages that they belong to: errors of all steps add up.
+SHARE_OF_STAGES = 1e-3
 
 
 class SparsePullback:
@@ -35,19 +49,25 @@ class SparsePullback:
         self._nominal = np.concatenate([plant.system.nominal["x"], plant.system.nominal["z"]])
 
     def steps(
-        self, case: Case, times: np.ndarray, rows: np.ndarray, weights: np.ndarray
+        self, case: Case, times: np.ndarray, taken: TakenSteps, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of the last state as those of the first, of the inputs of each step, and of the parameters."""
+        rows, known = taken.rows, taken.stages
         n, c = self.n, self.tableau.c
         inputs, _ = stage_inputs(case, times, np.append(c, 1.0))
         by_inputs, by_parameters = np.zeros((len(times) - 1, inputs.shape[2])), np.zeros(len(case.p))
-        systems = StageSystems(self.tableau.A, n, self.size)
+        iterated, accuracy = iterated_as_runs(self.system, ITERATED_TO), SHARE_OF_STAGES * taken.solved_to
+        systems = StageSystems(self.tableau.A, n, self.size, iterated, accuracy)
         for j in reversed(range(len(times) - 1)):
-            systems.thaw()
             t, h, u = float(times[j]), float(times[j + 1] - times[j]), inputs[j]
             behind = rows[j + 1]
-            guess = np.tile(np.concatenate([behind[-n:], behind[n:-n]]), (len(c), 1))
-            unknowns, solve = self._stages(systems, t, h, rows[j, :n], guess, u, case.p)
+            solve, unknowns = None, np.tile(np.concatenate([behind[-n:], behind[n:-n]]), (len(c), 1))
+            if known is not None:
+                solve = self._of_run(systems, t, h, rows[j, :n], known[j], u, case.p, taken.solved_to)
+            if known is None or solve is None:
+                unknowns, solve = self._stages(systems, t, h, rows[j, :n], unknowns, u, case.p)
+            else:
+                unknowns = known[j]
             if self._parts.moved is not None:
                 end = rows[j, :n] + h * self.tableau.b @ unknowns[:, :n]
                 at_end = unknowns[-1]
@@ -82,8 +102,8 @@ class SparsePullback:
     def _linearised(
         self, systems: StageSystems, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray,
         p: np.ndarray,
-    ) -> Solve:  # fmt: skip
-        """Solves with δ_ij [F_K F_Z] + h a_ij [F_X 0] over all stages, and with its transpose."""
+    ) -> tuple[StepMatrix, Solve]:  # fmt: skip
+        """δ_ij [F_K F_Z] + h a_ij [F_X 0] over all stages; solves with it, and with its transpose."""
         n, slopes = self.n, []
         for i, X in enumerate(self._states(x, h, unknowns)):
             w, time = np.concatenate([X, unknowns[i, n:]]), t + self.tableau.c[i] * h
@@ -96,9 +116,27 @@ class SparsePullback:
                 return found.ravel()
             if not whole:
                 whole.append(self._factors(t, h, slopes))
-            return whole[0](right, transposed)
+            answer = whole[0](right, transposed)
+            if not matrix.is_solved(answer.reshape(unknowns.shape), right.reshape(unknowns.shape), transposed):
+                raise singular_step(t)
+            return answer
 
-        return solve
+        return matrix, solve
+
+    def _of_run(
+        self, systems: StageSystems, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray,
+        p: np.ndarray, solved_to: float,
+    ) -> Solve | None:  # fmt: skip
+        """Solves at stages that a run left; None where they do not fulfil their equations to a share of the terms."""
+        matrix, solve = self._linearised(systems, t, h, x, unknowns, u, p)
+        noise = np.zeros(self.size)
+        noise[: self.n] = (np.abs(x) + self._nominal[: self.n]) / abs(h)
+        residuals = self._residuals(t, h, x, unknowns, u, p)
+        return (
+            solve
+            if matrix.solved_by(unknowns, self._states(x, h, unknowns), noise, residuals, max(GOOD, solved_to))
+            else None
+        )
 
     def _factors(self, t: float, h: float, slopes: list[Slopes]) -> Solve:
         """The same by factors of the whole matrix."""
@@ -110,7 +148,7 @@ class SparsePullback:
             for j in np.flatnonzero(A[i]):
                 part: Entries = (at_row[~of_z] + i * size, at_column[~of_z] + j * size, h * A[i, j] * by_state[~of_z])
                 parts.append(part)
-        return factorised(len(slopes) * size, parts, t)
+        return StepFactors(len(slopes) * size).of(parts, t)
 
     def _stages(
         self, systems: StageSystems, t: float, h: float, x: np.ndarray, unknowns: np.ndarray, u: np.ndarray,
@@ -123,7 +161,7 @@ class SparsePullback:
             stages = flat.reshape(unknowns.shape)
 
             def factorise() -> Callable[[np.ndarray], np.ndarray]:
-                factors[:] = [self._linearised(systems, t, h, x, stages, u, p)]
+                factors[:] = [self._linearised(systems, t, h, x, stages, u, p)[1]]
                 return lambda right: factors[0](right, False)
 
             return self._residuals(t, h, x, stages, u, p).ravel(), factorise

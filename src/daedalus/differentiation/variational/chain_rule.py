@@ -18,7 +18,7 @@ from daedalus.algebra.rank_decision import KNOWN_BY_DIFFERENCES
 from daedalus.differentiation.variational.residual_variational import ResidualVariational
 from daedalus.differentiation.variational.variational import Variational
 from daedalus.errors import InputError
-from daedalus.model.expressions import column, elements, plain_shape, symbol_key
+from daedalus.model.expressions import column, plain_shape
 from daedalus.model.names import flat_index, split_index
 from daedalus.model.system.system import System
 
@@ -128,9 +128,9 @@ def expression_of(system: System, of: object) -> tuple[ca.SX, tuple[int, ...]]:
 
 def check_symbols(system: System, expression: ca.SX) -> None:
     """Refuse symbols that are not those of the system."""
-    known = {symbol_key(s) for part in system.symbols() for s in elements(part)}
-    foreign = [s.name() for s in ca.symvar(expression) if symbol_key(s) not in known]
-    if foreign:
+    function = ca.Function("of_symbols", system.symbols(), [expression], {"allow_free": True})
+    if function.has_free():
+        foreign = function.get_free()
         raise InputError(
             "The expression contains a foreign symbol.",
             f"it prints as {foreign[0]!r} and is not one of the model {system.name!r}",

@@ -13,10 +13,11 @@ from daedalus.simulation.run.stop_reason import stop_of
 class DerivativesStoppedError(SolverError):
     """A run of the variational equations that stopped before its end.
 
-    no_step: its steps could not be solved, however short; another method may solve them.
+    no_step: its steps could not be solved, however short; another method may solve them. ending: what stopped it.
     """
 
     no_step = False
+    ending = Ending.NOT_FINITE
 
 
 def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 0) -> None:
@@ -33,5 +34,6 @@ def check_finished(case: Case, run: Any, entry: int | None = None, width: int = 
         facts.append("it is a sensitivity that stopped the run; the states alone may go on")
     what = f"The run of {case.system.name!r} with its derivatives stopped early."
     stopped = DerivativesStoppedError(what, facts, remedy=stop.advice)
+    stopped.ending = ENDINGS[run.status]
     stopped.no_step = run.status in (Ending.NOT_FINITE, Ending.STEP_TOO_SMALL)
     raise stopped

@@ -8,8 +8,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,13 +24,20 @@ from daedalus.simulation.result.held_values import HeldModes, HeldValues
 Side = Literal["left", "right"]
 
 
+class ParametersAlong(Protocol):
+    """Parameters along a run, without modes."""
+
+    def __call__(self, times: np.ndarray, side: Side = "right") -> np.ndarray:
+        """At times, (times, np); discrete variables as they are just before or just after each."""
+
+
 class DeepValues(NamedTuple):
     """What gives z and x' of a higher index along a run."""
 
     reduced: ReducedRates
     algebraic: slice  # the columns of z
     drive: Drive
-    parameters: Callable[[np.ndarray], np.ndarray]  # at times, (times, np), without modes
+    parameters: ParametersAlong
     switches: Switches | None = None
     modes: HeldValues | None = None
     beside: float = 0.0  # how far from a time its sides are looked at; zero where nothing jumps
@@ -39,7 +45,7 @@ class DeepValues(NamedTuple):
     def arguments(self, times: np.ndarray, side: Side = "right") -> tuple[np.ndarray, np.ndarray]:
         """u and p at times, with conditions on time and modes behind them, just before or behind each."""
         beside = times + (self.beside if side == "right" else -self.beside)
-        u, p = self.drive.at(beside), self.parameters(times)
+        u, p = self.drive.at(beside), self.parameters(times, side)
         if self.switches is not None and self.switches.clock is not None:
             clock = compile_function(self.switches.clock)
             u = np.hstack([u, clock.core.evaluate_many(beside[:, None], p)[0]])
@@ -81,7 +87,7 @@ class DeepValues(NamedTuple):
 def deep_values(
     plant: Plant,
     drive: Drive,
-    parameters: Callable[[np.ndarray], np.ndarray],
+    parameters: ParametersAlong,
     modes: HeldModes | None,
     ends: tuple[float, float],
 ) -> DeepValues | None:
@@ -96,7 +102,7 @@ def deep_values(
     >>> known = catalogue.load("wheelset")
     >>> tr = dd.simulate(known.model, 0.01, start=known.start, method="radau5")
     >>> data = tr.run_data
-    >>> def parameters(times): return np.zeros((len(times), 0))
+    >>> def parameters(times, side="right"): return np.zeros((len(times), 0))
     >>> deep = deep_values(data.plant, data.drive, parameters, data.held_modes, (0.0, 0.01))
     >>> rows = deep.renewed(tr.time, data.rows)
     >>> sorted(tr.system.labels["z"][k - 11] for k in np.flatnonzero((rows != data.rows).any(axis=0)) if k < 17)
@@ -104,7 +110,8 @@ def deep_values(
     """
     switches, beside = switches_of(plant.system) if plant.is_implicit else None, 2 * same_instant(*ends)
     if switches is None:
-        found, may_jump = reduced_rates(plant), bool(drive.tables) or drive.delayed is not None
+        found = reduced_rates(plant)
+        may_jump = bool(drive.tables) or drive.delayed is not None or plant.system.discrete_count > 0
         if found is None:
             return None
         return DeepValues(found, plant.row_parts["z"], drive, parameters, beside=beside if may_jump else 0.0)

@@ -32,7 +32,7 @@ class ContactsAtRest:
     """The contacts whose modes are to be found.
 
     free: which they are. response: the accelerations that a unit of each force gives the contacts, by columns. span:
-    how long the run is.
+    how long the run is. leaving: closed ones that let go within the moment.
     """
 
     laws: ContactLaws
@@ -40,6 +40,7 @@ class ContactsAtRest:
     free: list[int]
     response: np.ndarray
     span: float
+    leaving: frozenset[int] = frozenset()
 
     @property
     def stiffness(self) -> np.ndarray:
@@ -83,7 +84,7 @@ class ContactsAtRest:
             return None if mode * change >= -slack else 0.0
         if mode:
             return None if force >= -FORCE * largest else 0.0
-        return None if change >= -slack else 1.0
+        return None if change >= -slack or k in self.leaving else 1.0
 
     def rounding(self, motion: ContactMotion) -> float:
         """A change of the rate that is not told from zero beside the rates of all states."""

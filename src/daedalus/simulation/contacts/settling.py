@@ -14,6 +14,7 @@ from daedalus.simulation.contacts.contact_laws import ContactLaws, ContactMotion
 from daedalus.simulation.contacts.impacts import Impact, impulses, replayed
 from daedalus.simulation.contacts.modes_by_complementarity import settled_modes
 from daedalus.simulation.contacts.refused_contacts import RefusedContacts
+from daedalus.simulation.sliding.solved_slopes import Undetermined
 
 # A rate below this, beside the largest number of the state, is zero; so is a gap. Contacts change nearer to zero.
 AT_REST = 4e-12
@@ -150,8 +151,24 @@ def _behind(
     opens = ~laws.is_friction & resting & fired.astype(bool) & (before == 1)
     guess = np.where(opens, 0.0, guess)
     free = np.flatnonzero(resting).tolist()
-    modes, after = settled_modes(ContactsAtRest(laws, place, free, response.rates, abs(span)), guess)
+    leaving = _leaving(laws, place, guess, np.flatnonzero(opens), span)
+    modes, after = settled_modes(ContactsAtRest(laws, place, free, response.rates, abs(span), leaving), guess)
     return place, after, modes
+
+
+def _leaving(
+    laws: ContactLaws, place: ContactPlace, modes: np.ndarray, opens: np.ndarray, span: float
+) -> frozenset[int]:
+    """Contacts whose forces have fired and that accelerate away within the moment, if not yet where it is located."""
+    if not len(opens):
+        return frozenset()
+    step = shared_numbers["negligible"] * span
+    try:
+        now = laws.motion(place, modes)
+        later = place._replace(t=place.t + step, x=place.x + step * now.y[: len(place.x)])
+        return frozenset(opens[laws.motion(later, modes).change[opens] >= 0].tolist())
+    except Undetermined:
+        return frozenset()
 
 
 def _too_short(motion: ContactMotion, modes: np.ndarray, from_zero: np.ndarray, span: float) -> np.ndarray:

@@ -81,14 +81,21 @@ def noise_values(
     variable: Variable, k: int, t0: float, t1: float, step: float | None, seeds: Sequence[int] | np.ndarray
 ) -> np.ndarray:
     """The values of an element of a noise in all cells of a span, one row a seed."""
+    period, first, last, label, spread, is_white = _drawn_element(variable, k, t0, t1, step)
+    if is_white:
+        return spread / period * increments(seeds, label, period, first, last - first)
+    return spread * normals(seeds, label, SAMPLED, first, last - first)
+
+
+def _drawn_element(
+    variable: Variable, k: int, t0: float, t1: float, step: float | None
+) -> tuple[float, int, int, str, float, bool]:
+    """Of an element of a noise: the length of a cell, its cells in a span, its name and deviation, and its kind."""
     law = variable.noise
     assert law is not None
     period = law.every or float(step or 0.0)
-    first, last = cells(t0, t1, period, variable.name)
-    label, spread = element_label(variable.name, variable.shape, k), math.sqrt(law.spread[k])
-    if law.is_white:
-        return spread / period * increments(seeds, label, period, first, last - first)
-    return spread * normals(seeds, label, SAMPLED, first, last - first)
+    label = element_label(variable.name, variable.shape, k)
+    return period, *cells(t0, t1, period, variable.name), label, math.sqrt(law.spread[k]), law.is_white
 
 
 class DrawingLaw(NamedTuple):
@@ -110,12 +117,8 @@ class DrawingLaw(NamedTuple):
 
 def noise_law(variable: Variable, k: int, t0: float, t1: float, step: float | None) -> DrawingLaw:
     """How a kernel draws an element of a noise over a span: chains of cells that are cut from those above them."""
-    law = variable.noise
-    assert law is not None
-    period = law.every or float(step or 0.0)
-    first, last = cells(t0, t1, period, variable.name)
-    label, spread = element_label(variable.name, variable.shape, k), math.sqrt(law.spread[k])
-    if law.is_white:
+    period, first, last, label, spread, is_white = _drawn_element(variable, k, t0, t1, step)
+    if is_white:
         tree = tree_of(period, max(abs(first), abs(last)) * period)
     else:
         tree, period = TimeTree(SAMPLED, Fraction(1), np.ones(1)), 1.0

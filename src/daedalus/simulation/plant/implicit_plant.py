@@ -240,9 +240,13 @@ class ImplicitPlant(Plant):
     @cached_property
     def resets(self) -> Compiled:
         """The rows after each event, one event after the other; z and x' are solved for by the core."""
+        return self.resets_to(self.system.resets, self.system.assigned)
+
+    def resets_to(self, states: ca.SX, held: ca.SX) -> Compiled:
+        """The same from expressions for the states and the discrete variables after each event, in order of writing."""
         count, order = len(self.reset_order), self.reset_order
         rest = ca.horzcat(self.system.symbol("z").T, self.system.symbol("xdot").T)
-        parts = (self.system.resets[order, :], ca.repmat(rest, count, 1), self.system.assigned[order, :])
+        parts = (states[order, :], ca.repmat(rest, count, 1), held[order, :])
         return self._compiled("resets", ca.vec(ca.horzcat(*parts).T))
 
     def _onto_invariants(self) -> Any:

@@ -110,6 +110,11 @@ class Plant(ABC):
     def rhs(self) -> Any:
         """x' = f(t, x, u, p)."""
 
+    @property
+    def rates(self) -> Any:
+        """x' as explicit runs ask for it at every evaluation."""
+        return self.rhs
+
     @cached_property
     def projection(self) -> Any:
         """The row moved onto the invariants; None where there are none, or none that can be kept so, which is told."""

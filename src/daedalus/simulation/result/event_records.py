@@ -20,7 +20,8 @@ class FiredEvent(NamedTuple):
     """An event as a run recorded it, with discrete variables behind the rows.
 
     event: its place in the system. round: of its instant. All that happens in one round reads the values before it:
-    clocks behind others come in later rounds, and so do events that earlier rounds bring about.
+    clocks behind others come in later rounds, and so do events that earlier rounds bring about. led: whether the motion
+    led its guard to zero; else the guard jumped, or its time was known beforehand.
     """
 
     event: int
@@ -28,6 +29,7 @@ class FiredEvent(NamedTuple):
     before: np.ndarray
     after: np.ndarray
     round: int = 0
+    led: bool = False
 
 
 class TransitionKind(StrEnum):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from daedalus.model.printing import ConditionText
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +59,16 @@ class HeldValues:
         return self.values[np.maximum(place, 0)]
 
 
-def held_parameters(p: np.ndarray, held: HeldValues | None, times: np.ndarray) -> np.ndarray:
-    """Parameters at times, (times, np), with the discrete variables, which stand last, as they are there."""
+def held_parameters(
+    p: np.ndarray, held: HeldValues | None, times: np.ndarray, side: Literal["left", "right"] = "right"
+) -> np.ndarray:
+    """Parameters at times, (times, np), with the discrete variables, which stand last, as they are there.
+
+    side: just before each time ("left"), or just after it.
+    """
     rows = np.repeat(p[None, :], len(times), axis=0)
     if held is not None:
-        rows[:, rows.shape[1] - held.values.shape[1] :] = held.at(times)
+        rows[:, rows.shape[1] - held.values.shape[1] :] = held.beside(times, side)
     return rows
 
 
@@ -69,6 +77,11 @@ class ConditionModes(NamedTuple):
 
     conditions: tuple[str, ...]
     values: np.ndarray
+
+
+def whole_text(condition: str) -> str:
+    """A condition without abbreviations."""
+    return condition.whole if isinstance(condition, ConditionText) else condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +102,20 @@ class HeldModes:
         own = HeldValues(rows, times, values[:, values.shape[1] - len(conditions) :].copy())
         return HeldModes(conditions, own, run.located.astype(bool))
 
+    def of(self, conditions: Sequence[str]) -> HeldModes | None:
+        """The same of some of the conditions, such as those in equations alone; None where one of them is not kept."""
+        known = {whole_text(text): k for k, text in enumerate(self.conditions)}
+        if not all(whole_text(text) in known for text in conditions):
+            return None
+        chosen = [known[whole_text(text)] for text in conditions]
+        held = HeldValues(self.held.rows, self.held.times, self.held.values[:, chosen])
+        return HeldModes(tuple(conditions), held, None if self.located is None else self.located[:, chosen])
+
     def at(self, t: float) -> ConditionModes:
         """The modes at a time, the later ones where they change."""
         return ConditionModes(self.conditions, self.held.at(np.array([t]))[0])
 
-    def located_at(self, t: float) -> np.ndarray:
+    def located_at(self, t: float) -> list[int]:
         """The places of the conditions that the motion led to zero at a time."""
         assert self.located is not None
-        return np.flatnonzero(self.located[self.held.times == t].any(axis=0))
+        return np.flatnonzero(self.located[self.held.times == t].any(axis=0)).tolist()

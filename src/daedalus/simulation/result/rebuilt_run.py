@@ -20,7 +20,13 @@ from daedalus.simulation.inputs.delayed_inputs import DelayedInputs
 from daedalus.simulation.inputs.read_inputs import Drive
 from daedalus.simulation.plant.plants import plant_for_rows
 from daedalus.simulation.result.ending import ENDINGS, Obstacle, Stop
-from daedalus.simulation.result.event_records import ContactChange, FiredEvent, TransitionKind, TurnedCondition
+from daedalus.simulation.result.event_records import (
+    ContactChange,
+    FiredEvent,
+    SettledMoment,
+    TransitionKind,
+    TurnedCondition,
+)
 from daedalus.simulation.result.held_values import HeldModes, HeldValues
 from daedalus.simulation.result.joined_trajectory import joined
 from daedalus.simulation.result.outcome import COUNTED, Outcome, Work
@@ -30,8 +36,8 @@ from daedalus.simulation.result.trajectory import Trajectory
 
 # Of an instant, behind those of its clocks.
 MOST_ROUNDS = int(shared_numbers["most_rounds"])
-# Numbers of an event in files from before.
-OF_EVENTS_BEFORE = 2
+# Behind the place and the time of an event, where files from before do not hold them: its round, and who led its guard.
+OF_EVENTS_BEFORE = (0, False)
 # Of conditions; files from before have none of them.
 OF_TRANSITIONS = ("turns", "surfaces", "rests", "done_at_start")
 
@@ -86,7 +92,7 @@ class SavedArrays:
 
 
 def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Trajectory:
-    known = ("stop", "method", "records", "work", "events", "contacts", "tables", "system", "conditions")
+    known = ("stop", "method", "records", "work", "events", "contacts", "tables", "system", "conditions", "settled")
     told.only((*known, *OF_TRANSITIONS))
     x = arrays.get("x", None, None)
     width = x.shape[1]
@@ -113,6 +119,7 @@ def _rebuilt_piece(told: PlainRecord, arrays: SavedArrays, system: System) -> Tr
         _rebuilt_events(told, arrays, len(system.events), width + system.discrete_count),
         _rebuilt_contacts(told, arrays, width + system.discrete_count),
         **_rebuilt_conditions(told),
+        settled=_rebuilt_moments(told) if "settled" in told else None,
         step_counts=arrays.get("step_counts", None, COUNTED) if "step_counts" in arrays else np.zeros((0, COUNTED)),
         step_times=arrays.get("step_times", None) if "step_times" in arrays else np.zeros(0),
     )
@@ -163,7 +170,11 @@ def _rebuilt_held(told: PlainRecord, arrays: SavedArrays, count: int) -> HeldVal
 def _rebuilt_modes(told: PlainRecord, arrays: SavedArrays) -> HeldModes | None:
     """The modes of the conditions along the run; files of earlier versions keep none."""
     conditions = tuple(told.texts("conditions")) if "conditions" in told else ()
-    return HeldModes(conditions, _rebuilt_changes(told, arrays, "mode", len(conditions))) if conditions else None
+    if not conditions:
+        return None
+    held = _rebuilt_changes(told, arrays, "mode", len(conditions))
+    located = "mode_located" in arrays
+    return HeldModes(conditions, held, arrays.get("mode_located", *held.values.shape) > 0 if located else None)
 
 
 def _rebuilt_changes(told: PlainRecord, arrays: SavedArrays, what: str, count: int) -> HeldValues:
@@ -204,17 +215,17 @@ def _rebuilt_tables(told: PlainRecord, arrays: SavedArrays, inputs: int) -> tupl
     """The tables of the inputs, each with its places among them."""
     tables = []
     for k, table in enumerate(told.parts("tables")):
-        slots = tuple(table.only(("slots", "kind", "shape")).integers("slots", below=inputs).tolist())
+        places = tuple(table.only(("slots", "kind", "shape")).integers("slots", below=inputs).tolist())
         shape = tuple(table.integers("shape").tolist())
         times = arrays.get(f"table_{k}_times", None)
-        values = arrays.get(f"table_{k}_values", len(times), len(slots))
+        values = arrays.get(f"table_{k}_values", len(times), len(places))
         if not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
             raise table.misfit("times", "increasing times", times.tolist())
         kind = table.word("kind", KINDS)
-        own = None
+        coefficients = None
         if kind == "spline":
-            own = arrays.get(f"table_{k}_coefficients", len(times) - 1, None, len(slots))
-        tables.append((Signal(times, values, kind, shape, own), slots))
+            coefficients = arrays.get(f"table_{k}_coefficients", len(times) - 1, None, len(places))
+        tables.append((Signal(times, values, kind, shape, coefficients), places))
     return tuple(tables)
 
 
@@ -222,14 +233,30 @@ def _rebuilt_events(told: PlainRecord, arrays: SavedArrays, known: int, width: i
     events = []
     for k, entry in enumerate(told.items("events")):
         place = f"{told.place}.events[{k}]"
-        # Files from before hold no rounds: what happened at one time counts as one.
-        whole = [*entry, 0] if isinstance(entry, list) and len(entry) == OF_EVENTS_BEFORE else entry
-        index, t, number = checked_list(whole, place, 3)
+        if isinstance(entry, list) and entry:
+            entry = [*entry, *OF_EVENTS_BEFORE[max(len(entry) - 2, 0) :]]
+        index, _, number, _ = checked_list(entry, place, 4)
+        own = PlainRecord(dict(zip(("event", "time", "round", "led"), entry)), place)
         before, after = arrays.get(f"event_{k}", 2, width)
-        time = PlainRecord({"time": t}, place).number("time")
         event = checked_integer(index, place, 0, known)
-        events.append(FiredEvent(event, time, before, after, checked_integer(number, place, 0, known + MOST_ROUNDS)))
+        count = checked_integer(number, place, 0, known + MOST_ROUNDS)
+        events.append(FiredEvent(event, own.number("time"), before, after, count, own.flag("led")))
     return tuple(events)
+
+
+def _rebuilt_moments(told: PlainRecord) -> tuple[SettledMoment, ...]:
+    """What the run found at its frictions and stops."""
+    moments = []
+    for own in told.parts("settled"):
+        fired = tuple(own.only(("time", "fired", "modes", "impacts")).integers("fired").tolist())
+        modes, impacts = own.items("modes"), []
+        for k, entry in enumerate(own.items("impacts")):
+            place = f"{own.place}.impacts[{k}]"
+            impact = PlainRecord(dict(zip(("contact", "restitution"), checked_list(entry, place, 2))), place)
+            impacts.append((impact.integer("contact", 0, len(modes)), impact.number("restitution")))
+        numbers = np.array(own.numbers("modes", (len(modes),)), dtype=float)
+        moments.append(SettledMoment(own.number("time"), fired, numbers, tuple(impacts)))
+    return tuple(moments)
 
 
 def _rebuilt_contacts(told: PlainRecord, arrays: SavedArrays, width: int) -> tuple[ContactChange, ...]:

@@ -109,7 +109,8 @@ class RecordedRun(Samples):
         base = (self._plant, self._drive, parameters, times, x, status, outcome, source, held)
         made = type(self)(*base, self._kept_modes)
         made.has_given_times, made.keeps_steps = self.has_given_times, self.keeps_steps
-        made._mending = self._mending if source is self._source else None
+        if source is self._source:
+            made._mending, made._stopped = self._mending, self._stopped
         return made
 
     @cached_property
@@ -212,7 +213,7 @@ class RecordedRun(Samples):
 
     def _at_event(self, t: float, row: np.ndarray, before: bool) -> Samples:
         """The moment before or after an event, with the values that it was found by."""
-        found = self._snapshot(t, row).renewing(lambda: False)
+        found = self._snapshot(t, row)
         found._look_beside = lambda: self._beside_event(t, found._x, found._held, before)
         return found
 
@@ -316,6 +317,7 @@ class RecordedRun(Samples):
         if not isinstance(self._source, Dense):
             # The core run goes; its samples stay.
             self._times, self._x, self._kept_modes = self._times, self._x, self._held_modes
+            self._stopped = self._stopped_at()
             self._source = Dense(*self._source.dense())
             if (deep := self._deep_values) is not None:
                 self._mending = Mending(self._plant, deep, self._source)
@@ -347,6 +349,7 @@ class RecordedRun(Samples):
 
     keeps_steps = True  # and values between them; a run of chosen rows, in which nothing jumps, may do without
     _mending: Mending | None = None  # of steps at a higher index
+    _stopped: tuple[float, np.ndarray] | None = None  # where the core run stopped, once its dense output is made
 
     def _dense_at(self, times: np.ndarray) -> np.ndarray:
         """The rows of the dense output at times within."""
@@ -375,14 +378,19 @@ class RecordedRun(Samples):
         >>> bool(dd.simulate(m, (1.0, 2.0), start=tr.end).time[0] == tr.end.time)
         True
         """
-        if isinstance(self._source, _core.Run):
-            t, row = self._source.stop_time, self._source.end
+        stopped = self._stopped_at()
+        if stopped is not None:
+            t, row = stopped
             if self._held_values is not None:
                 row = np.concatenate([row, self._held_values.values[-1]])
             found = self._snapshot(t, row, self.fired_at_end(t) if self.system.events else frozenset())
             found._modes = self._modes_at(t)
             return found
         return self.at(self.dense_spans[1][-1] if len(self.dense_spans[1]) else self._times[-1])
+
+    def _stopped_at(self) -> tuple[float, np.ndarray] | None:
+        """Where the core run stopped, and its last row, whose rates are those of its last step; None without one."""
+        return (self._source.stop_time, self._source.end) if isinstance(self._source, _core.Run) else self._stopped
 
     def at(self, t: object, project: bool = False) -> Samples:
         """Values by name at any time of the run, from the dense output of the method.

@@ -290,7 +290,7 @@ class GrowingModeMet(Record):
             return (
                 f"the state is at an unstable equilibrium at t = {self.time:.6g}: disturbances, mainly of "
                 f"{self.variable}, grow {factor}, but nothing disturbs it; to see the motion away from it, start "
-                "slightly off the equilibrium"
+                "slightly off the equilibrium (start=, or .ic and uic in a netlist)"
             )
         if self.kind == "passed":
             return (
@@ -456,7 +456,9 @@ class ContactsStepped(Record):
             told += " by the tolerance" + (f", because {self.reason}" if self.reason else "")
         else:
             why = self.reason or f"{self.bodies} bodies touch"
-            told += f"in equal steps of {self.longest:.3g} s, because {why}; impacts of one step act together, and the "
+            told += (
+                f"in equal steps of {self.longest:.3g} s, because {why}; bounces act in turn before a step, and the "
+            )
             told += "error is not controlled"
         told += f"; contact laws hold to {self.residual:.2g} of the velocities"
         if self.unsolved:

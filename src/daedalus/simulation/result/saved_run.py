@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from daedalus.simulation.energy.ledger_functions import ledger_record
+from daedalus.simulation.result.event_records import SettledMoment
 from daedalus.simulation.result.labelled_samples import to_dataset
 from daedalus.simulation.result.recorded_run import RecordedRun
 from daedalus.simulation.result.records_as_data import as_data, fields_of
@@ -77,18 +78,36 @@ def _described_piece(tr: RecordedRun) -> tuple[Arrays, dict[str, Any]]:
         "method": str(outcome.method),
         "records": [as_data(record) for record in outcome.records],
         "work": vars(outcome.work),
-        "events": [[int(event.event), float(event.time), int(event.round)] for event in outcome.events],
+        "events": [[int(e.event), float(e.time), int(e.round), bool(e.led)] for e in outcome.events],
         "contacts": [[change.contact, change.kind.value, change.time] for change in outcome.contacts],
         "turns": [[turn.time, turn.condition, turn.value, turn.kind.value] for turn in outcome.turns],
         "surfaces": list(outcome.surfaces),
         "rests": outcome.rests,
         "done_at_start": sorted(outcome.done_at_start),
+        **_settled(outcome.settled),
         "conditions": [] if tr.run_data.held_modes is None else list(tr.run_data.held_modes.conditions),
         "tables": [
             {"slots": list(slots), "kind": table.kind, "shape": list(table.shape)} for table, slots in drive.tables
         ],
     }
     return arrays, description
+
+
+def _settled(moments: Sequence[SettledMoment] | None) -> dict[str, Any]:
+    """What the run found at its frictions and stops, where it has them."""
+    if moments is None:
+        return {}
+    return {
+        "settled": [
+            {
+                "time": float(moment.time),
+                "fired": [int(k) for k in moment.fired],
+                "modes": moment.modes.astype(float).tolist(),
+                "impacts": [[int(contact), float(restitution)] for contact, restitution in moment.impacts],
+            }
+            for moment in moments
+        ]
+    }
 
 
 def _delayed(tr: RecordedRun) -> Arrays:
@@ -111,4 +130,5 @@ def _modes(tr: RecordedRun) -> Arrays:
     modes = tr.run_data.held_modes
     if modes is None:
         return {}
-    return {"mode_rows": modes.held.rows, "mode_times": modes.held.times, "mode_values": modes.held.values}
+    held = {"mode_rows": modes.held.rows, "mode_times": modes.held.times, "mode_values": modes.held.values}
+    return held if modes.located is None else {**held, "mode_located": modes.located.astype(float)}

@@ -16,9 +16,9 @@ from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.system import System
 from daedalus.model.values import parameter_values
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, jacobian_at, moved_onto
+from daedalus.reduction.redundancy.constraint_place import MotionPlace, constraints_at, moved_onto
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
-from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of_rows, scaled
+from daedalus.reduction.redundancy.redundant_rows import IndependentRows, chosen_rows, rank_of_rows
 from daedalus.reduction.rewriting import ReducedModel
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -44,7 +44,7 @@ NEARLY_SINGULAR = 3e-3
 CLOSE_TO_SINGULAR = 3e-2
 # The prolonged motion misses the constraints by no more than this, in nominal values.
 PROLONGED = 1e-5
-# Another choice helps where its smallest singular value is so many times that of the present one.
+# Another choice helps where its smallest singular value by usual lengths is so many times that of the present one.
 BETTER = 3.0
 
 
@@ -79,6 +79,8 @@ def _rest(road: Road, done: Trajectory, over: Over | None) -> Next:
         return found
     method = done.method if is_implicit(done.method) else request.method
     way = road_through(request, found.reduced.freeze(), road.inputs, method, choice_of(done.records), t)
+    if way.system.labels["u"] == done.system.labels["u"] and not way.system.delayed:
+        way = way._replace(drive=done._drive)  # inputs may be others than those asked for, where a run is varied
     piece = begin(way, t, _named_anew(way, t, found.start))
     if done.status is Ending.PASSED:  # with the constraints that it came with
         return piece
@@ -117,15 +119,16 @@ def rechosen(redundancy: Redundancy, done: Trajectory, over: Over | None) -> Rec
     place = _place(redundancy, done.end)
     if ending is Ending.PASSED:
         return _behind(redundancy, place, present)
-    matrix, rank = scaled(jacobian_at(redundancy.moving, place)), len(present.independent)
-    choices = (list(present.independent), chosen_rows(matrix, rank)[0])
-    own, best = (float(weakest(matrix[None, rows]).values[0]) for rows in choices)
+    rank, sized = len(present.independent), redundancy.sized(place)
+    choices = (list(present.independent), chosen_rows(sized, rank)[0])
+    best = float(weakest(redundancy.directions(place)[None, choices[1]]).values[0])
+    own, other = (float(weakest(sized[None, rows]).values[0]) for rows in choices)
     if best < NEARLY_SINGULAR:
         led = None if over is None else over()
         return led or lost_rank(redundancy, place, present)
     if asked and purpose is EventPurpose.NO_LONGER_REDUNDANT:
         return _with_more(redundancy, place, present)
-    if not asked and best < BETTER * own:
+    if not asked and other < BETTER * own:
         return None if over is None or best > CLOSE_TO_SINGULAR else over()
     choice = redundancy.choose(place, rank)
     if choice is None or choice.independent == present.independent:
@@ -154,8 +157,7 @@ def _with_more(redundancy: Redundancy, place: MotionPlace, present: IndependentR
             remedy="constraints that allow the motion, or an event that ends one of them",
             equations=(names[worst],), obstacle=Obstacle.CONFLICT,
         )  # fmt: skip
-    matrix = scaled(jacobian_at(moving, onto))
-    rank = rank_of_rows(matrix)
+    rank = rank_of_rows(redundancy.directions(onto))
     choice = redundancy.choose(onto, rank)
     if choice is None or choice.independent == present.independent:
         counts = f"{rank} of {len(names)} constraints are independent there, {len(present.independent)} were before"

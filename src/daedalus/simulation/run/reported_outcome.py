@@ -146,8 +146,8 @@ def _changed(times: np.ndarray, values: np.ndarray, conditions: tuple[str, ...])
 def _recorded_events(run: Any) -> tuple[FiredEvent, ...]:
     """The events of a core run as it numbers them."""
     events = run.events
-    rounds = run.event_rounds if events else ()
-    return tuple(FiredEvent(k, t, before, after, count) for (k, t, before, after), count in zip(events, rounds))
+    told = zip(run.event_rounds, run.events_led) if events else ()
+    return tuple(FiredEvent(k, t, a, b, count, led) for (k, t, a, b), (count, led) in zip(events, told))
 
 
 def _written_events(run: Any, system: System) -> tuple[FiredEvent, ...]:

@@ -26,6 +26,7 @@ from daedalus.simulation.contacts.contact_run import Contacts, has_contacts
 from daedalus.simulation.contacts.gap_projection import gap_projection
 from daedalus.simulation.plant.called_plant import CalledEquations
 from daedalus.simulation.plant.constant_mass import varying_mass
+from daedalus.simulation.plant.events_by_states import guards_by_states, resets_by_states
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
 from daedalus.simulation.plant.implicit_plant import ImplicitPlant
 from daedalus.simulation.plant.plant import Plant
@@ -235,7 +236,7 @@ def _checked(
     if method == "auto" and not system.delayed:
         call["watch_stiffness"] = implicit_cost(rtol)
     if system.events or (switches is not None and switches.count) or system.discrete_count:
-        call.update(event_call(plant, core_plant, 0 if switches is None else switches.count))
+        call.update(event_call(plant, core_plant, 0 if switches is None else switches.count, numbers["step"] is None))
     restart = Restart(plant, rtol) if restarts(system) else None
     if restart is not None:
         call["restart"] = restart.function(core_plant.system)
@@ -286,7 +287,7 @@ def _has_log1p(system: System) -> bool:
 
 def _core_model(plant: Plant, method: str) -> Any:
     if not isinstance(plant, ImplicitPlant):
-        return plant.rhs.core
+        return plant.rates.core
     needs_drift = method in METHODS and METHODS[method].family == "rosenbrock"
     return plant.model_with_drift if needs_drift else plant.model
 
@@ -353,10 +354,11 @@ def absolute_tolerance(system: System, atol: object) -> np.ndarray:
     return np.maximum(vector, SMALLEST)
 
 
-def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]:
+def event_call(plant: Plant, core_plant: Plant, switches: int, by_states: bool) -> dict[str, Any]:
     """Guards, resets and clocks for the core: every event cuts the step, terminal ones end the run; switches come last.
 
-    plant: that of the system as written; core_plant: whose functions the core calls.
+    plant: that of the system as written; core_plant: whose functions the core calls. by_states: whether what is read of
+    a higher index follows from the states, as in rows of adaptive runs.
     """
     system = plant.system
     order = order_of(system)
@@ -364,7 +366,7 @@ def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]
     call: dict[str, Any] = {"from_start": True}
     if events or switches:
         call |= {
-            "guards": core_plant.guards.core,
+            "guards": (guards_by_states(core_plant, switches) if by_states else core_plant.guards).core,
             "directions": [e.direction for e in events] + [0] * switches,
             "actions": [2 if e.terminal else 1 for e in events] + [1] * switches,
             "occurrences": [1] * (len(events) + switches),
@@ -372,7 +374,7 @@ def event_call(plant: Plant, core_plant: Plant, switches: int) -> dict[str, Any]
             "at_start": [int(e.manner.at_start) for e in events] + [0] * switches,
         }
     if system.events:
-        call["resets"] = core_plant.resets.core
+        call["resets"] = (resets_by_states(core_plant) if by_states else core_plant.resets).core
         call["writes"] = assignments(plant).ravel().tolist()
         call["levels"] = levels_of(system)
     if system.discrete_count:

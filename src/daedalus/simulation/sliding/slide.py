@@ -81,7 +81,8 @@ def slide_along(first: Piece, done: Trajectory) -> Next:
             return rest or _together(first, done, base, t, met, {})
     except (NotDecided, Undetermined):
         return _too_many(t, surface.condition) if below is not None else None
-    return _alone(first, done, t, which)
+    # Of the conditions that change there, as those of a sign do, the first one names it, as at a start.
+    return _alone(first, done, t, min(met) if below is None else which)
 
 
 def _with_index_reduced(first: Piece, done: Trajectory, t: float) -> Piece | None:
@@ -369,27 +370,21 @@ def _known(system: System, done: Trajectory) -> np.ndarray:
 
 
 def _too_many(t: float, condition: str) -> Stop:
-    return Stop(
-        Ending.CHATTERING,
-        t,
-        f"several conditions switch to and fro together at {time_text(t)}, {condition} among them",
-        ("how it goes on from there is not determined by their branches",),
-        "m.friction for what sticks, or a smooth law in the place of one of them",
-        condition=condition,
-        obstacle=Obstacle.SLIDING,
+    what = f"several conditions switch to and fro together at {time_text(t)}, {condition} among them"
+    fact = "how it goes on from there is not determined by their branches"
+    return _no_way_on(
+        t, condition, what, fact, "m.friction for what sticks, or a smooth law in the place of one of them"
     )
 
 
 def _leaves_along_roots(t: float, condition: str) -> Stop:
-    return Stop(
-        Ending.CHATTERING,
-        t,
-        f"it no longer stays where {condition} changes from {time_text(t)} on",
-        ("slopes are infinite there, and no step leads off it",),
-        "more gain, or a root with finite slopes such as h / sqrt(abs(h) + 1e-9) for sqrt(abs(h)) * sign(h)",
-        condition=condition,
-        obstacle=Obstacle.SLIDING,
-    )
+    what = f"it no longer stays where {condition} changes from {time_text(t)} on"
+    remedy = "more gain, or a root with finite slopes such as h / sqrt(abs(h) + 1e-9) for sqrt(abs(h)) * sign(h)"
+    return _no_way_on(t, condition, what, "slopes are infinite there, and no step leads off it", remedy)
+
+
+def _no_way_on(t: float, condition: str, what: str, fact: str, remedy: str) -> Stop:
+    return Stop(Ending.CHATTERING, t, what, (fact,), remedy, condition=condition, obstacle=Obstacle.SLIDING)
 
 
 def begun_on_surfaces(first: Piece) -> Piece:

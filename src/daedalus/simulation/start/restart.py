@@ -28,8 +28,8 @@ from daedalus.simulation.switching.agenda import order_of
 
 @remembered
 def restarts(system: System) -> bool:
-    """Whether a reset of one state may move another: something is reset, and states depend on each other."""
-    if not any(event.resets for event in system.events):
+    """Whether a reset may move what it does not assign: something is reset, and states depend on each other."""
+    if not any(event.resets for event in system.events) and not system.discrete_count:
         return False
     if system.has_invariants or system.watched or system.choices:
         return True
@@ -64,14 +64,17 @@ class Restart:
         jet = _jet_of(system, self.inputs, t, u)
         old = p if known is None else known
         before = self._before(t, row, u, old)
-        allowed = start_tolerance(self.rtol)
-        return reset_rule(system).behind(order_of(system).all[event], t, before, jet, (old, p), allowed)
+        allowed, number = start_tolerance(self.rtol), None if event < 0 else order_of(system).all[event]
+        return reset_rule(system).behind(number, t, before, jet, (old, p), allowed)
 
     def rows(
         self, t: float, row: np.ndarray, u: np.ndarray, p: np.ndarray, event: int, known: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The row behind an event (not a number where it is refused), and that before it as it obeys the equations."""
-        if not reset_rule(self.plant.system).assigned[order_of(self.plant.system).all[event]]:
+        """The row behind an event (not a number where it is refused), and that before it as it obeys the equations.
+
+        Of event -1 nothing is known but the discrete variables that hold behind it.
+        """
+        if not self.plant.is_implicit and not self._assigned(event):
             return row, row
         written = self._written(t, row, u, (known, p), event)
         if written is not None:
@@ -81,6 +84,11 @@ class Restart:
         except RefusedReset:
             return np.full(len(row), np.nan), row
         return (found.row, found.row_before) if self.plant.is_implicit else (found.vector("x"), row)
+
+    def _assigned(self, event: int) -> list[int]:
+        """The states that an event assigns."""
+        system = self.plant.system
+        return [] if event < 0 else reset_rule(system).assigned[order_of(system).all[event]]
 
     def _written(
         self, t: float, row: np.ndarray, u: np.ndarray, p: tuple[np.ndarray, np.ndarray], event: int
