@@ -144,9 +144,32 @@ def test_samples_keep_their_distance_and_tell_nearly_as_much_as_the_best_of_all(
             short.append(
                 (best_of_all(parts, count, apart, criterion) - score) / (n if criterion == "D" else abs(score))
             )
-    # Exchanges end in a local optimum now and then; a tenth of the information is never lost.
-    assert np.mean(np.array(short) > 1e-5) < 0.15
-    assert max(short) < 0.1
+    # Exchanges end in a local optimum now and then, which is hardly worse.
+    assert np.mean(np.array(short) > 1e-5) < 0.05
+    assert max(short) < 0.02
+
+
+def test_samples_that_block_each_other_are_shifted_side_by_side():
+    """One sample at a time, and the best linear change of all, ended at 2.4 % more than the smallest variance."""
+    random = np.random.default_rng(11)
+    A = random.normal(size=(2, 2))
+    A -= (np.linalg.eigvals(A).real.max() + 0.3) * np.eye(2)
+    m = dd.Model("two")
+    p = [m.parameter(f"p{k}", value) for k, value in enumerate(random.uniform(0.5, 2, 2))]
+    x = m.state("x", 2, start=random.normal(size=2))
+    rates = [A[0, 0] * p[0] * x[0] + A[0, 1] * x[1], A[1, 0] * x[0] + A[1, 1] * p[1] * x[1]]
+    m.equation(m.der(x), ca.vertcat(*rates))
+    m.output("y", x[0])
+    span = float(random.uniform(2, 5))
+    found = dd.design(
+        m, span, ["p0", "p1"], outputs=["y"], samples=3, candidates=31, spacing=0.096 * span, criterion="A", noise=0.1
+    )
+    times = np.linspace(0, span, 31)
+    slopes = dd.sensitivities(m, span, wrt=["p0", "p1"]).at(times)
+    values = [float(m.variables[name].start[0]) for name in ("p0", "p1")]
+    rows = np.stack([slopes.d("y", f"p{k}") * values[k] for k in range(2)], axis=1) / 0.1
+    best = best_of_all(rows[:, :, None] * rows[:, None, :], 3, 3, "A")
+    assert found.score == pytest.approx(best, rel=1e-4)
 
 
 def test_one_unknown_has_the_best_samples_at_any_distance():

@@ -58,9 +58,9 @@ def full_mode():
     return dd.Controller(pendulum_problem()[0], every=0.06, mode="full")
 
 
-def linear_input():
+def linear_input(**limits):
     ocp, _, _ = pendulum_problem()
-    ocp.input("force", kind="linear", rate=(-100.0, 100.0))
+    ocp.input("force", kind="linear", **limits)
     return dd.Controller(ocp, every=0.06)
 
 
@@ -145,6 +145,13 @@ def test_steps_without_formulas_are_refused(tmp_path):
     ocp.minimise(running=x**2 + u**2)
     with pytest.raises(dd.InputError, match=r'steps are those of radau5[\s\S]*step_method="rk4"'):
         dd.Controller(ocp, every=0.1, step_method="radau5").to_c(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_limited_rates_are_refused(tmp_path):
+    """The package limits the first rate of a call by what was applied last, which the code does not know."""
+    with pytest.raises(dd.InputError, match=r"limits the rate of an input by what was applied last"):
+        linear_input(rate=(-100.0, 100.0)).to_c(tmp_path)
     assert not list(tmp_path.iterdir())
 
 

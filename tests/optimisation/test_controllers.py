@@ -239,3 +239,39 @@ def test_wrong_arguments_are_refused():
         controller({"x": 1.0})
     with pytest.raises(dd.InputError, match="measured v is not finite"):
         controller([1.0, np.nan])
+
+
+@pytest.mark.parametrize("mode", ["real_time", "full"])
+def test_limited_rates_hold_from_call_to_call(mode):
+    m = dd.Model("cart")
+    x, v, u = m.state("x", start=1.0), m.state("v", start=0.0), m.input("u")
+    m.equation([m.der(x), m.der(v)], [v, u])
+    ocp = dd.OptimalControl(m, duration=2.0, intervals=20)
+    ocp.input("u", kind="linear", rate=(-2.0, 3.0))
+    ocp.bound(u, -1.0, 1.0)
+    ocp.minimise(running=x**2 + 0.1 * v**2 + 0.01 * u**2, final=10 * x**2 + v**2)
+    controller = dd.Controller(ocp, every=0.1, mode=mode)
+    run = dd.closed_loop(m, controller, 4.0)
+    changes = np.diff(run.at(np.arange(0.05, 4.0, 0.1))["u"])
+    assert controller.work.solved == controller.work.calls
+    assert changes.min() == pytest.approx(-0.2, abs=1e-6)
+    assert changes.max() == pytest.approx(0.3, abs=1e-6)
+    assert abs(run["x"][-1]) < 0.02
+    with pytest.raises(dd.InputError, match="limits the rate of an input"):
+        controller.to_c("nowhere")
+
+
+def test_limited_rates_of_held_inputs_are_refused():
+    m = dd.Model("cart")
+    x, u = m.state("x", start=1.0), m.input("u")
+    m.equation(m.der(x), u)
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.input("u", rate=(-2.0, 2.0))
+    ocp.minimise(running=x**2)
+    with pytest.raises(dd.InputError) as told:
+        dd.Controller(ocp, every=0.1)
+    assert str(told.value) == (
+        "The rate of u is limited, and it is constant on each interval.\n"
+        "  Because such a limit joins two intervals, and a controller solves the horizon interval by interval.\n"
+        "  Try: ocp.input('u', kind=\"linear\", rate=...)"
+    )

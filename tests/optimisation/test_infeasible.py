@@ -151,3 +151,15 @@ def test_models_with_events_are_refused_by_name():
     m.event("bounce", h, direction=-1, reset={"h_dot": -0.8 * m.der(h)})
     with pytest.raises(dd.InputError, match="The model has events: bounce"):
         dd.OptimalControl(m, duration=1.0)
+
+
+def test_a_plan_begins_where_another_ends_at_a_bound():
+    m = dd.Model("cart")
+    v, u = m.state("v"), m.input("u")
+    m.equation(m.der(v), u)
+    ocp = dd.OptimalControl(m, duration=1.0, intervals=10)
+    ocp.bound(v, None, 1.0)
+    ocp.start({"v": 1.0 + 2e-8})
+    ocp.finish(v=0.0)
+    ocp.minimise(running=u**2)
+    assert ocp.solve().objective == pytest.approx(1.0)

@@ -11,7 +11,11 @@ from scipy.optimize import brentq
 from tests.support.optima import ode
 
 import daedalus as dd
-from daedalus.optimisation.search.mesh_rounds import last_that_holds
+from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.result.plan_checked import PlanChecked
+from daedalus.optimisation.search import mesh_rounds
+from daedalus.optimisation.search.mesh_rounds import last_that_holds, on_finer_meshes
+from daedalus.optimisation.transcription.mesh import halved
 
 
 def layers(duration: float, intervals: int | None = None) -> dd.OptimalControl:
@@ -181,3 +185,23 @@ def test_a_mesh_that_breaks_conditions_leaves_the_plan_before():
     assert last_that_holds(plans[:2]) is plans[1]
     assert not plans[2].notes
     assert len(plans[1].notes) == 1
+
+
+def test_an_earlier_mesh_says_that_the_tolerance_is_not_met(monkeypatch):
+    found = layers(4.0, 20).solve(starts=1)
+    worst = found.mesh_error.max()
+
+    def breaks_a_condition(meshes, before, settings):
+        other = copy(found)
+        other._checked = PlanChecked(failed=True)
+        return other
+
+    meshes = iter([halved(found.transcription.layout.mesh), None])
+    monkeypatch.setattr(mesh_rounds, "refined_mesh", lambda *_: next(meshes))
+    settings = SolveSettings(mesh_tolerance=0.1 * worst)
+    plan = on_finer_meshes(lambda: found, breaks_a_condition, settings)
+    assert plan is found
+    assert [note.split(", with ")[0] for note in plan.notes[-2:]] == [
+        "this is the plan of an earlier mesh",
+        f"the mesh tolerance is not met; intervals are off by up to {worst:.2g}",
+    ]

@@ -92,7 +92,8 @@ def design(
     outputs: what is measured; all states if None. noise: the standard deviation of a sample, by name or one number.
     samples: the number of sample times, chosen from `candidates` equally spaced ones. spacing: the minimum time between
         two, s.
-    criterion: "D" minimises the volume of the confidence region, "A" the mean variance.
+    criterion: "D" minimises the volume of the confidence region, "A" the mean variance of
+        relative changes.
 
     An unknown that the samples do not determine has an infinite standard deviation; `unidentifiable` explains it as in
     `dd.fit`.

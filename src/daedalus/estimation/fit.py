@@ -24,6 +24,7 @@ from daedalus.model.names import read_names
 from daedalus.model.plain_numbers import plain_number
 from daedalus.model.switching.delays import refuse_delays
 from daedalus.model.system.system import System
+from daedalus.model.time_limit import limits_time
 from daedalus.model.values import check_mapping, parameter_values, unit_of
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
@@ -35,6 +36,7 @@ ROUNDS, SETTLED = 8, 1e-4
 EXACT = EPSILON
 
 
+@limits_time
 def fit(
     model: Model | System,
     data: object,
@@ -75,9 +77,11 @@ def fit(
         begin later than the experiment did, give it: `begin=0.0`.
     progress: show a bar with the number of runs and the smallest χ² so far (None: on a terminal, after half a second),
         or a function of these two.
-    simulate_options: options of `dd.simulate`; rtol is 1e-8 by default.
+    simulate_options: options of `dd.simulate`; rtol is 1e-8 by default. time_limit is that of the whole fit.
 
-    Ctrl-C ends the search and returns the best so far. Raises an InputError for data that cannot be compared.
+    A run with derivatives costs more the more unknowns are free; with many of them it is made in blocks of unknowns, so
+    that memory stays bounded. Ctrl-C and time_limit end the search and return the best so far. Raises an InputError for
+    data that cannot be compared.
 
     Example
     -------
@@ -120,10 +124,19 @@ def fit(
         theta, again = search.from_here(theta)
         end = replace(again, notes=end.notes)
     end = replace(end, forgives=loss != "linear")
+    end = replace(end, notes=(*end.notes, *note_of_blocks(problem)))
     found = Fit(problem, theta, limits, estimated, end)
     told = () if end.interrupted else note_of_an_earlier_start(found, search, first)
     search.progress.close()
     return Fit(problem, theta, limits, estimated, replace(end, notes=(*end.notes, *told))) if told else found
+
+
+def note_of_blocks(problem: WeightedResiduals) -> tuple[str, ...]:
+    """A note where the columns of derivatives do not fit into memory together."""
+    if problem.blocks == 1:
+        return ()
+    states, count = problem.system.sizes["x"], len(problem.unknowns)
+    return (f"derivatives of {states} states by {count} unknowns were run in {problem.blocks} blocks of columns",)
 
 
 def _unknowns(

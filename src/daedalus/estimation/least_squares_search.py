@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from daedalus.algebra.newton_steps import full_newton
+from daedalus.deadline import OutOfTime, current_deadline
 from daedalus.errors import DaedalusError
 from daedalus.estimation.experiments import Experiment
 from daedalus.estimation.residual_tests import judged_as_noise
 from daedalus.estimation.weighted_residuals import WeightedResiduals
+from daedalus.model.names import counted
 from daedalus.simulation.run.progress import PATIENCE_SECONDS, bar_maker, wants_progress
 
 # The search comes near, in relative changes of χ² and of the unknowns; Gauss–Newton steps then find the last digits.
@@ -116,19 +118,22 @@ class LeastSquaresSearch:
         """
         random = np.random.default_rng(seed)
         found, end = self._begun(theta)
-        for _ in range(starts - 1):
-            if end.interrupted:
-                break
-            begin = self._drawn(theta, random)
-            if np.all(np.isfinite(self.problem.value(begin))):
-                found, end = self._better((found, end), self._begun(begin))
-        if end.interrupted or not self._is_doubtful(found, estimated):
-            return found, end
-        other, other_end = self._along_stretches(theta)
-        if self._cost(other) < self._cost(found):
-            note = "along stretches of the data that grow"
-            found, end = other, replace(other_end, notes=(f"{WORSE}: this one was found {note}",))
-        end = replace(end, interrupted=other_end.interrupted)
+        try:
+            for _ in range(starts - 1):
+                if end.interrupted:
+                    break
+                begin = self._drawn(theta, random)
+                if np.all(np.isfinite(self.problem.value(begin))):
+                    found, end = self._better((found, end), self._begun(begin))
+            if end.interrupted or not self._is_doubtful(found, estimated):
+                return found, end
+            other, other_end = self._along_stretches(theta)
+            if self._cost(other) < self._cost(found):
+                note = "along stretches of the data that grow"
+                found, end = other, replace(other_end, notes=(f"{WORSE}: this one was found {note}",))
+            end = replace(end, interrupted=other_end.interrupted)
+        except (KeyboardInterrupt, OutOfTime) as reason:
+            return found, self._cut_short(reason, end.evaluations)
         return self._from_elsewhere((found, end), random, estimated)
 
     def _from_elsewhere(
@@ -142,12 +147,15 @@ class LeastSquaresSearch:
         for _ in range(ELSEWHERE):
             if end.interrupted or not self._is_doubtful(found, estimated):
                 break
-            drawn, least = [self._drawn(found, random) for _ in range(DRAWN)], self._cost(found)
-            begin = min(drawn, key=self._cost)
-            if not np.isfinite(self._cost(begin)):
-                continue
-            other, other_end = self._begun(begin)
-            cost = self._cost(other)
+            try:
+                drawn, least = [self._drawn(found, random) for _ in range(DRAWN)], self._cost(found)
+                begin = min(drawn, key=self._cost)
+                if not np.isfinite(self._cost(begin)):
+                    continue
+                other, other_end = self._begun(begin)
+                cost = self._cost(other)
+            except (KeyboardInterrupt, OutOfTime) as reason:
+                return found, self._cut_short(reason, end.evaluations)
             if abs(cost - least) <= SAME_SUM * least:
                 break
             if cost < least:
@@ -249,9 +257,19 @@ class LeastSquaresSearch:
             for limit in self.limits:
                 close = np.abs(found - limit) <= AT_BOUND * np.maximum(np.abs(limit), np.abs(theta))
                 found = np.where(np.isfinite(limit) & close, limit, found)
-        except KeyboardInterrupt:
-            return best, SearchEnd(False, "interrupted by the user", self.progress.runs - before, True)
+        except (KeyboardInterrupt, OutOfTime) as reason:
+            return best, self._cut_short(reason, self.progress.runs - before)
         return found, SearchEnd(bool(done.status > 0), str(done.message), int(done.nfev))
+
+    def _cut_short(self, reason: BaseException, runs: int) -> SearchEnd:
+        """How a search ends that the user or the time limit of the fit ends."""
+        message = "interrupted by the user"
+        if isinstance(reason, OutOfTime):
+            if reason.deadline is not current_deadline():
+                raise reason
+            reason.deadline.dismiss()  # what is told of the best so far may take a run more
+            message = f"time_limit = {reason.deadline.seconds:g} s passed after {counted(self.progress.runs, 'run')}"
+        return SearchEnd(False, message, runs, True)
 
     def _polished(self, theta: np.ndarray) -> np.ndarray:
         """The last digits: Gauss–Newton steps while they get shorter; none at a bound or with a blind direction."""

@@ -2,7 +2,8 @@
 
 Samples are added one by one where they tell most, then exchanged while that tells more (V. V. Fedorov, Theory of
 Optimal Experiments, 1972). Samples that have to keep a distance block each other, and are moved together as well: the
-set whose information, as seen from the present one, is largest is found exactly from left to right.
+set whose information, as seen from the present one, is largest is found exactly from left to right, and neighbours are
+shifted side by side.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ SLIGHT = 1e-9
 # Candidates that tell less than this in all tell nothing: their squares and inverses leave the range of numbers.
 NOTHING = 1e-150
 MOST_EXCHANGES = 100
+# So many neighbours are shifted at most.
+SIDE_BY_SIDE = 6
 # What counts as better.
 BETTER = 1e-12
 
@@ -49,7 +52,7 @@ class SampleSearch:
         score = self._score(chosen)
         for _ in range(MOST_EXCHANGES):
             trials = [self._exchanged(chosen, k) for k in chosen]
-            trials.append(self._together(self._gains(chosen)))
+            trials += [self._together(self._gains(chosen)), *self._shifted(chosen)]
             scores = [self._score(trial) for trial in trials]
             k = int(np.argmax(scores))
             if not scores[k] > score + BETTER * abs(score):
@@ -60,6 +63,24 @@ class SampleSearch:
     def _exchanged(self, chosen: list[int], left_out: int) -> list[int]:
         kept = [k for k in chosen if k != left_out]
         return [*kept, self._next(kept)[1]]
+
+    def _shifted(self, chosen: list[int]) -> list[list[int]]:
+        """The best of the sets in which neighbours move by the same number of places; none where none blocks."""
+        places = np.array(sorted(chosen))
+        steps = np.concatenate([np.arange(-self.apart, 0), np.arange(1, self.apart + 1)])
+        own = np.arange(len(places))
+        moved = [
+            (own >= i) & (own < j) for j in range(2, len(places) + 1) for i in range(max(0, j - SIDE_BY_SIDE), j - 1)
+        ]
+        if self.apart == 1 or not moved:
+            return []
+        sets = (places + steps[:, None, None] * np.array(moved)).reshape(-1, len(places))
+        inside = (sets[:, 0] >= 0) & (sets[:, -1] < len(self.parts)) & (np.diff(sets, axis=1) >= self.apart).all(axis=1)
+        sets = sets[inside]
+        if not len(sets):
+            return []
+        scores = self._scores(self.parts[sets].sum(axis=1) + self._information([]))
+        return [sets[int(np.argmax(scores))].tolist()]
 
     def _next(self, kept: list[int]) -> tuple[float, int]:
         """The candidate that tells most beside those that are kept, and leaves room for the rest."""

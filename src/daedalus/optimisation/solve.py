@@ -167,7 +167,7 @@ class Solving:
         return found if found.success else plan
 
     def _as_written(self, settings: SolveSettings) -> Plan:
-        """What is found with what stands in the place of integrals and kinks, or without where that does not hold."""
+        """A plan with substitutes for integrals and kinks, or of the problem as written if they do not hold on it."""
         plan, described = self._planned(settings), self.description
         more = described.relaxed or (described.loose and gives_integrals_values(described))
         if not more or (plan.success and rates_are_kept(plan)):
@@ -178,7 +178,7 @@ class Solving:
         return exact if exact.success or not rates_are_kept(plan) else plan
 
     def _in_sizes_found(self, settings: SolveSettings) -> Plan:
-        """What a search finds; where its numbers are large or small and that hinders it, what one in their sizes finds.
+        """The result of a search, repeated in the sizes that it found if large or small numbers hindered it.
 
         The end of a position tells its scale, 1e9 m; that of a speed or force that brings it there, the search shows.
         """

@@ -13,6 +13,8 @@ from daedalus.errors import InputError
 
 # A compiler takes minutes over one function of more instructions.
 LARGEST = 300_000
+# Of results with fewer nonzeros than this share those alone are computed, and put in their places among zeros.
+FEW = 0.1
 # The stack of a small processor, and of a thread, may not hold more than this many doubles of work.
 MOST_WORK = 2_000_000
 
@@ -22,6 +24,7 @@ class CFunction:
     """A CasADi function with the words of its C counterpart: `int name(const double *x, ..., double *y, ...)`."""
 
     function: ca.Function
+    by_nonzeros: ca.Function  # the same, with the nonzeros alone of results that have few
     text: str
     size_words: tuple[str, ...]  # the names of the sizes of the arguments, then of the results
 
@@ -43,19 +46,20 @@ def c_function(
     name: str, arguments: Sequence[tuple[str, ca.SX]], results: Sequence[tuple[str, ca.SX]], text: str
 ) -> CFunction:
     """Expressions as a function with names for arguments and results; matrices are stored by columns."""
-    function = ca.Function(
-        name, [a for _, a in arguments], [ca.densify(r) for _, r in results], [n for n, _ in arguments],
-        [n for n, _ in results],
-    )  # fmt: skip
-    if function.n_instructions() > LARGEST:
+    names, symbols = [n for n, _ in arguments], [a for _, a in arguments]
+    outputs = [n for n, _ in results]
+    written = [r if r.nnz() <= FEW * r.numel() else ca.densify(r) for _, r in results]
+    by_nonzeros = ca.Function(name, symbols, written, names, outputs)
+    if by_nonzeros.n_instructions() > LARGEST:
         raise InputError(
             f"The C code of {name!r} would be too long.",
-            f"it has {function.n_instructions()} operations, at most {LARGEST} are written",
+            f"it has {by_nonzeros.n_instructions()} operations, at most {LARGEST} are written",
             because="compilers need minutes for such a function.",
             remedy="a smaller model, or dd.simulate",
         )
+    function = ca.Function(name, symbols, [ca.densify(r) for _, r in results], names, outputs)
     sizes = tuple(str(part.numel()) for _, part in (*arguments, *results))
-    return CFunction(function, text, sizes)
+    return CFunction(function, by_nonzeros, text, sizes)
 
 
 def written_functions(functions: Sequence[CFunction]) -> str:
@@ -63,7 +67,7 @@ def written_functions(functions: Sequence[CFunction]) -> str:
     # Some symbols bear the generator's name: two files of one program must not share it.
     generator = ca.CodeGenerator(f"{functions[0].name}_file", {"with_header": False, "casadi_int": "long long int"})
     for each in functions:
-        generator.add(_renamed(each.function, f"{each.name}_generated"))
+        generator.add(_renamed(each.by_nonzeros, f"{each.name}_generated"))
     code = generator.dump()
     missing = inverse_error_function_in_c() if "erfinv(" in code else ""
     return missing + code + "".join(_plain(each) for each in functions)
@@ -75,22 +79,46 @@ def _renamed(function: ca.Function, name: str) -> ca.Function:
 
 
 def _plain(each: CFunction) -> str:
-    f = each.function
+    f = each.by_nonzeros
     renamed = _renamed(f, f"{each.name}_generated")
     work, whole = max(1, renamed.sz_w()), max(1, renamed.sz_iw())
     if work > MOST_WORK:
         raise InputError(f"The work space of {each.name!r} is too large.", f"{work} numbers", remedy="a smaller model")
     arguments = ", ".join(f.name_in(k) for k in range(f.n_in()))
-    results = ", ".join(f.name_out(k) for k in range(f.n_out()))
+    sparse = [k for k in range(f.n_out()) if not f.sparsity_out(k).is_dense()]
+    results = ", ".join(f"{f.name_out(k)} ? few_{k} : 0" if k in sparse else f.name_out(k) for k in range(f.n_out()))
+    spread = "".join(_spread(f.name_out(k), f"few_{k}", f.sparsity_out(k)) for k in sparse)
+    room = "".join(f"\n  double few_{k}[{max(1, f.nnz_out(k))}];" for k in sparse)
+    call = f"{renamed.name()}(arguments, results, whole, work, 0)"
+    ending = f"  if ({call}) return 1;{spread}\n  return 0;" if sparse else f"  return {call};"
     return f"""
-{each.prototype} {{
+{each.prototype} {{{room}
   const double *arguments[{max(1, renamed.sz_arg())}] = {{{arguments}}};
   double *results[{max(1, renamed.sz_res())}] = {{{results}}};
   long long int whole[{whole}];
   double work[{work}];
-  return {renamed.name()}(arguments, results, whole, work, 0);
+{ending}
 }}
 """
+
+
+def _spread(result: str, nonzeros: str, places: ca.Sparsity) -> str:
+    """Nonzeros in their places among the zeros of a matrix by columns."""
+    rows, columns = np.array(places.row(), dtype=int), np.array(places.get_col(), dtype=int)
+    listed = ", ".join(str(k) for k in (columns * places.size1() + rows).tolist())
+    if not listed:
+        return f"""
+  if ({result}) {{
+    int k;
+    for (k = 0; k < {places.numel()}; ++k) {result}[k] = 0.0;
+  }}"""
+    return f"""
+  if ({result}) {{
+    static const int places[] = {{{listed}}};
+    int k;
+    for (k = 0; k < {places.numel()}; ++k) {result}[k] = 0.0;
+    for (k = 0; k < {places.nnz()}; ++k) {result}[places[k]] = {nonzeros}[k];
+  }}"""
 
 
 def numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -77,8 +77,8 @@ def export_c(
     method: a tableau by name ("rk4", "dopri5", "radau5", "gauss2", "implicit_euler"), or a `dd.Tableau`.
     name: the prefix in C; by default the name of the model.
 
-    What the code does not have is listed in `notes` of the result. Raises an InputError for clocks, delays and inputs
-    that the equations differentiate.
+    What the code does not have is listed in `notes` of the result. Raises an InputError for clocks and delays, and a
+    ModelError for inputs that the equations differentiate.
 
     Example
     -------

@@ -34,6 +34,10 @@ LARGEST = 4_000_000
 def export_controller(controller: Controller, folder: str | Path, name: str | None) -> CExport:
     """Write a controller; see `dd.Controller.to_c`."""
     horizon = controller.horizon
+    if len(horizon.rates[0]):
+        raise _refused(
+            "it limits the rate of an input by what was applied last", "the input as a state with a bounded rate"
+        )
     title = horizon.system.name
     prefix = c_name(title if name is None else name)
     draft = horizon.solving.transcription.draft

@@ -25,6 +25,8 @@ MOST_ITERATIONS = 50
 SHARE_OF_A_STEP, FIRST_SHARE, MOST_TRIES = 0.1, 1e-4, 1_000_000
 # Stages at rest are zero but for rounding: they are measured from here on.
 LEAST_STAGE = 1e-3
+# Corrections have come down to rounding where so many in turn do not shrink, and move the states by this share at most.
+STALLED_CORRECTIONS, MOVES_NOTHING = 3, 1e-15
 
 
 def fixed_steps(system: System, method: str | Tableau, step: float, steps: int) -> FlowCore:
@@ -128,13 +130,15 @@ def _implicit(core: FlowCore, name: str, known: bool) -> str:
     static const double guess[{max(1, nz)}] = {numbers(first)};
     double F[{m}], by_x[{max(1, m * n)}], by_k[{max(1, m * n)}], by_z[{max(1, m * nz)}];
     double matrix[{(s * m) ** 2}], right[{s * m}], before = INFINITY;
-    int order[{s * m}], iteration;
+    int order[{s * m}], iteration, stalled = 0;
+    double reach = 0.0;
     (void)guess;
+    for (i = 0; i < {n}; ++i) reach = fmax(reach, fabs(x[i]));
     for (i = 0; i < {s * n}; ++i) k[i] = {rate};
     for (a = 0; a < {s}; ++a)
       for (i = 0; i < {nz}; ++i) z[a * {nz} + i] = {value};
     for (iteration = 0; ; ++iteration) {{
-      double length = 0.0, size = {LEAST_STAGE};
+      double length = 0.0, size = {LEAST_STAGE}, moves = 0.0, off = 0.0;
       if (iteration == {MOST_ITERATIONS}) return 1;
       for (i = 0; i < {(s * m) ** 2}; ++i) matrix[i] = 0.0;
       for (a = 0; a < {s}; ++a) {{
@@ -158,16 +162,20 @@ def _implicit(core: FlowCore, name: str, known: bool) -> str:
         for (i = 0; i < {n}; ++i) {{
           double d = right[a * {m} + i];
           k[a * {n} + i] += d;
+          moves = fmax(moves, fabs(h * d));
           length = fmax(length, fabs(d)); size = fmax(size, fabs(k[a * {n} + i]));
         }}
         for (i = 0; i < {nz}; ++i) {{
           double d = right[a * {m} + {n} + i];
           z[a * {nz} + i] += d;
+          off = fmax(off, fabs(d));
           length = fmax(length, fabs(d)); size = fmax(size, fabs(z[a * {nz} + i]));
         }}
       }}
       if (!isfinite(length)) return 1;
       if (length <= 1e-15 * size || (length <= 1e-9 * size && length >= 0.5 * before)) break;
+      stalled = length >= 0.5 * before ? stalled + 1 : 0;
+      if (stalled >= {STALLED_CORRECTIONS} && moves <= {MOVES_NOTHING} * reach && off <= 1e-9 * size) break;
       before = length;
     }}
   }}"""

@@ -23,7 +23,7 @@ from daedalus.optimisation.receding.measured_states import measured_states
 
 MODES = ("real_time", "full")
 # What a controller remembers from call to call, beside its plan.
-_MEMORY = ("work", "status", "_time", "_plan_age", "_numbers", "_extra")
+_MEMORY = ("work", "status", "_time", "_plan_age", "_numbers", "_extra", "_applied_last")
 # In full mode quadratic programs are solved until their step is shorter than this, in scaled variables.
 SETTLED = 1e-7
 MOST_ROUNDS = 25
@@ -114,6 +114,8 @@ class Controller:
         self._time: float | None = None
         self._plan_age, self._prepared_for, self._numbers = 0.0, np.nan, self._horizon.program.parameters
         self._extra: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {})
+        self._applied_last: tuple[float, np.ndarray] | None = None  # when, and which inputs
+        self._bounds: tuple[np.ndarray, np.ndarray] | None = None  # with limited rates those behind the last inputs
 
     # -- calling -----------------------------------------------------------------------------------------------
 
@@ -140,6 +142,7 @@ class Controller:
         else:
             found = self._next(states, float(t), given or {}, parameters or {}, begin)
         self.work.took(time.perf_counter() - begin)
+        self._applied_last = (float(self._time), found) if self._time is not None else None
         return found
 
     def prepare(self) -> None:
@@ -158,6 +161,7 @@ class Controller:
     ) -> np.ndarray:
         """The whole problem, without a time limit."""
         self._set_numbers(t, given, values, True)
+        self._bounds = None
         guesses = [self._horizon.solving.begin, self._horizon.at_rest(states) * self._horizon.program.scale]
         whole = self._search(guesses, self._start(states), lambda: None)
         self._receding.set_point(whole.w / self._horizon.program.scale)
@@ -237,7 +241,7 @@ class Controller:
             if k and left is not None and left <= 0:
                 break
             seconds = None if left is None else max(left, 1e-4)
-            found = self._horizon.search(guess, start, self._numbers, seconds, self._listener)
+            found = self._horizon.search(guess, start, self._numbers, self._bounds, seconds, self._listener)
             self.work.searches += 1
             self.work.iterations += found.iterations
             if found.success:
@@ -256,7 +260,18 @@ class Controller:
         self._receding.shift(min(share, float(self._horizon.layout.intervals)))
         self._plan_age += max(passed, 0.0)
         self._prepared_for = t
+        self._limit_rates(t)
         return self._receding.prepare()
+
+    def _limit_rates(self, t: float) -> None:
+        """Keep inputs with a limited rate within what that allows since they were applied last."""
+        if self._applied_last is None or not len(self._horizon.rates[0]):
+            return
+        last, inputs = self._applied_last
+        self._bounds = self._horizon.bounds_behind(inputs, t - last if t > last else self.every)
+        scale, program = self._horizon.program.scale, self._horizon.program
+        lower, upper = (bound / scale for bound in self._bounds)
+        self._receding.set_bounds((lower, upper, program.row_lower, program.row_upper))
 
     def _set_numbers(self, t: float, given: Mapping[str, object], values: Mapping[str, object], first: bool) -> None:
         """Tell the program of time, given inputs and parameters, where anything has changed."""
@@ -276,7 +291,7 @@ class Controller:
     def _applied(self, status: str) -> np.ndarray:
         self.status, self._plan_age = status, 0.0
         self.work.solved += 1
-        return self._horizon.within_bounds(self._receding.applied())
+        return self._horizon.within_bounds(self._receding.applied(), self._bounds)
 
     def _without_plan(self, states: np.ndarray, t: float, reason: str, whole: bool = True) -> np.ndarray:
         """The answer where no new plan was found: the last one moved on, and after its end the user's."""
@@ -287,7 +302,7 @@ class Controller:
         if lasting or self._fallback is None:
             work.shifted += 1
             self.status = f"the last plan, moved on: {reason}"
-            return self._horizon.within_bounds(np.nan_to_num(inputs))
+            return self._horizon.within_bounds(np.nan_to_num(inputs), self._bounds)
         work.fallbacks += 1
         self.status = f"the fallback: {reason}"
         return self._fallback(states, t)
@@ -302,7 +317,8 @@ class Controller:
 
         name: the prefix in C; by default the name of the model.
 
-        Raises an InputError for implicit steps and for models whose algebraic variables have no formulas.
+        Raises an InputError for implicit steps, limited rates of inputs, and models whose algebraic variables have no
+        formulas.
 
         Example
         -------

@@ -33,6 +33,8 @@ from daedalus.optimisation.transcription.inputs_at_points import given_values
 
 # To which the quadratic programs are solved, in scaled variables.
 ACCURACY = 1e-8
+# Inputs with a limited rate and no bounds of their own lie within so many times their size.
+FARTHEST = 1e9
 
 
 class Horizon:
@@ -56,8 +58,41 @@ class Horizon:
         self.width = self.duration / self.layout.intervals
         self.states = self.layout.nodes[0, : self.stage.model_states]
         self.measured = self._measured()
+        self.rates = self._rates_of_change()
+        self._own_bounds = self.program.lower, self.program.upper
+        if len(self.rates[0]):
+            # What changes at a limited rate is bounded by what was applied last, in every call anew.
+            size, limited = self.program.scale, self.rates[0]
+            lower, upper = self.program.lower.copy(), self.program.upper.copy()
+            lower[limited] = np.maximum(lower[limited], -FARTHEST * size[limited])
+            upper[limited] = np.minimum(upper[limited], FARTHEST * size[limited])
+            self.program = replace(self.program, lower=lower, upper=upper)
         self.moves_in_time = bool(self.stage.given_positions) or self._sees_time()
         self._exact: Solving | None = None
+
+    # -- rates of change of inputs ------------------------------------------------------------------------------
+
+    def _rates_of_change(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Inputs with a limited rate: their variables at the start, places among those applied, slowest and fastest."""
+        kinds, chosen = self.description.kinds, self.description.chosen
+        places = [i for i, k in enumerate(chosen) if k in kinds and kinds[k].has_rate]
+        held = [self.system.labels["u"][chosen[i]] for i in places if chosen[i] in self.stage.constant]
+        if held:
+            raise InputError(
+                f"The rate of {', '.join(held)} is limited, and it is constant on each interval.",
+                because="such a limit joins two intervals, and a controller solves the horizon interval by interval.",
+                remedy=f'ocp.input({held[0]!r}, kind="linear", rate=...)',
+            )
+        slow, fast = (np.array([getattr(kinds[chosen[i]], name) for i in places]) for name in ("slowest", "fastest"))
+        return self.applied[places], np.array(places, dtype=int), slow, fast
+
+    def bounds_behind(self, inputs: np.ndarray, passed: float) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds of all variables, where these inputs were applied so much time ago."""
+        variables, places, slowest, fastest = self.rates
+        lower, upper = (bound.copy() for bound in self._own_bounds)
+        lower[variables] = np.maximum(lower[variables], inputs[places] + slowest * passed)
+        upper[variables] = np.minimum(upper[variables], inputs[places] + fastest * passed)
+        return lower, upper
 
     # -- what is measured, applied and shifted -----------------------------------------------------------------
 
@@ -153,14 +188,18 @@ class Horizon:
         begin: np.ndarray,
         measured: np.ndarray,
         parameters: np.ndarray,
+        bounds: tuple[np.ndarray, np.ndarray] | None,
         time_limit: float | None,
         listener: Listener | None,
     ) -> ProgramOutcome:
-        """The problem from a measured start, solved to the end with exact second derivatives."""
+        """The problem from a measured start, solved to the end with exact second derivatives.
+
+        bounds: of all variables, or those of the problem.
+        """
         if self._exact is None:
             self._exact = Solving(self.ocp.model, self.description, replace(self.settings, hessian="exact"))
         program = self._exact.transcription.program
-        lower, upper = program.lower.copy(), program.upper.copy()
+        lower, upper = (bound.copy() for bound in bounds or (program.lower, program.upper))
         at = begin.copy()
         lower[self.measured] = upper[self.measured] = at[self.measured] = measured
         return solve_with_ipopt(
@@ -175,15 +214,11 @@ class Horizon:
         scaled: np.ndarray = w / self.program.scale
         return scaled
 
-    def within_bounds(self, inputs: np.ndarray) -> np.ndarray:
-        """Inputs moved into their bounds."""
-        low, high = self._limits
+    def within_bounds(self, inputs: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+        """Inputs moved into their bounds: these of all variables, or those of the problem."""
+        low, high = (bound[self.applied] for bound in bounds or self._own_bounds)
         limited: np.ndarray = np.minimum(np.maximum(inputs, low), high)
         return limited
-
-    @cached_property
-    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.program.lower[self.applied], self.program.upper[self.applied]
 
 
 def _with_whole_start(described: Description) -> Description:

@@ -91,6 +91,11 @@ class Plan:
         """The plan itself: it has one phase."""
         return (self,)
 
+    @property
+    def is_phase(self) -> bool:
+        """Whether it was found together with other phases, whose costs the objective holds too."""
+        return bool(self._beside)
+
     @cached_property
     def _checked(self) -> PlanChecked:
         return checked(self) if self.outcome.success else PlanChecked()

@@ -17,6 +17,7 @@ import numpy as np
 from daedalus.errors import DaedalusError
 from daedalus.initialisation.wording import number
 from daedalus.optimisation.result.conditions_checked import BrokenCondition, ConditionsChecked, States
+from daedalus.optimisation.result.cost_checked import cost_checked
 
 # What a condition may be missed by, as a share of its size: on a plan beside what the search left, and on its replay.
 ON_PLAN = 1e-5
@@ -41,7 +42,7 @@ class PlanChecked:
 
 
 def checked(plan: Any) -> PlanChecked:
-    """All written conditions on a plan that a search found, and on its replay; and whether its mesh resolves it."""
+    """All written conditions and the cost of a plan on its replay; and whether its mesh resolves it."""
     found = _conditions_kept(plan)
     coarse = () if found.failed else _coarse(plan)
     return PlanChecked(coarse, found.notes, failed=True, remedy=FINER) if coarse else found
@@ -61,7 +62,10 @@ def _conditions_kept(plan: Any) -> PlanChecked:
         broken = conditions.broken(missed, "the replay", ON_REPLAY)
         if not broken:
             notes = conditions.slightly_missed(missed, ON_REPLAY)
-            return PlanChecked((), notes) if drift <= FAR else _as_a_motion(plan, sizes)
+            found = _with_cost(plan, whole, notes) if drift <= FAR else _as_a_motion(plan, sizes)
+            if not found.failed or drift > FAR:
+                return found
+            broken = found.broken
     except DaedalusError:
         drift = np.inf
     try:
@@ -72,7 +76,13 @@ def _conditions_kept(plan: Any) -> PlanChecked:
     if in_pieces or off.max(initial=0.0) > ON_REPLAY or drift <= GROWN * off.sum():
         return PlanChecked(broken or in_pieces, failed=True, remedy=FINER)
     told = f"from node to node it is off by at most {number(off.max(initial=0.0), 2)} of a state's size"
-    return PlanChecked((), (f"the motion is unstable, and a replay from the start leaves the plan; {told}",))
+    return _with_cost(plan, pieces, (f"the motion is unstable, and a replay from the start leaves the plan; {told}",))
+
+
+def _with_cost(plan: Any, states: States, notes: tuple[str, ...]) -> PlanChecked:
+    """What the cost of a plan that keeps its conditions is on a motion with its inputs."""
+    found = cost_checked(plan, states)
+    return PlanChecked(found.broken, (*notes, *found.notes), bool(found.broken), FINER if found.broken else "")
 
 
 def _coarse(plan: Any) -> tuple[BrokenCondition, ...]:
@@ -94,7 +104,7 @@ def _as_a_motion(plan: Any, sizes: np.ndarray) -> PlanChecked:
         return PlanChecked((), (f"the plan cannot be replayed: {error.what}",), failed=True)
     worst = int(np.argmax(off))
     if not off[worst] > FAR:
-        return PlanChecked()
+        return _with_cost(plan, states, ())
     found, end = states(nodes[[worst + 1]])[0], [float(plan[label][worst + 1]) for label in labels]
     k = int(np.argmax(np.abs(found - end) / sizes))
     value = float(found[k])

@@ -16,20 +16,18 @@ import numpy as np
 from daedalus.initialisation.wording import number
 from daedalus.model.names import counted
 from daedalus.optimisation.description.solve_settings import SolveSettings
+from daedalus.optimisation.result.cost_checked import TOLD
 from daedalus.optimisation.result.phased_plan import PhasedPlan
 from daedalus.optimisation.result.plan import Plan
+from daedalus.optimisation.search.cost_of_held_inputs import lost_by_held_inputs, lost_by_linear_inputs
 from daedalus.optimisation.search.patience import within
-from daedalus.optimisation.search.refinement import lost_by_held_inputs, refined_mesh, resolving_mesh
+from daedalus.optimisation.search.refinement import refined_mesh, resolving_mesh
 from daedalus.optimisation.transcription.mesh import Mesh, halved
 
 # Meshes are refined at most so often; those that nobody gave, less often, and to so many intervals.
 MOST_MESHES, MOST_OPEN, MOST_INTERVALS = 12, 8, 400
 # The mesh error that is asked for where nobody asked, and what held inputs may cost, as a share of the cost.
 OPEN, INPUTS = 1e-3, 5e-3
-# What held inputs cost is told where it is more than this share of the cost. Estimates may be too small by a third:
-# it is measured from half as much on.
-TOLD = 0.02
-
 # Costs below this are zero.
 LEAST = 1e-12
 
@@ -39,33 +37,58 @@ SearchOn = Callable[[list[Mesh], FoundPlan, SolveSettings], FoundPlan]
 
 
 def tell_coarse_inputs(plan: FoundPlan, search: SearchOn[FoundPlan], settings: SolveSettings) -> None:
-    """A note where inputs that are held on each interval cost clearly more than inputs that move.
+    """A note where inputs that are held on each interval, or linear, cost clearly more than inputs that move freely.
 
-    What they cost is measured on intervals of half the length; what these lose is about a third of what they save.
+    What they cost is measured on intervals of half the length, from half of what is told on. Where that leads to no
+    plan, the estimate is told of held inputs.
     """
     if not plan.outcome.success:
         return
-    lost = float(sum(share.sum() for share in _lost_shares(plan)))
+    held, linear = _lost(plan), _lost_by_linear(plan)
+    lost, are_held = held + linear, held > linear
     left = within(settings, plan.outcome.iterations, plan.outcome.seconds)
     if not lost > 0.5 * TOLD:
         return
-    measured = ""
+    measured, about = "", "up to"
     if left is not None:
         found = search(
             [halved(part.transcription.layout.mesh) for part in plan.phases], plan, replace(left, progress=False)
         )
-        saved = (plan.objective - found.objective) / max(abs(plan.objective), LEAST)
-        if found.outcome.success and saved > 0:
-            rest = float(sum(share.sum() for share in _lost_shares(found)))
-            lost = max(lost, saved + max(rest, saved / 3))
-            count = counted(len(found.mesh_error), "interval")
+        if found.outcome.success:
+            saved = _saved(plan, found)
+            rest = _lost(found) + _lost_by_linear(found)
+            lost = min(lost * _part_that_counts(saved, lost, rest), max(1.0, saved))
+            count, about = counted(len(found.mesh_error), "interval"), "about"
             measured = f" ({number(100 * saved, 2)} % less on {count})"
-    if not lost > TOLD:
+    if not lost > TOLD or not (measured or are_held):
         return
-    more = 'more intervals, or ocp.input(name, kind="linear")'
-    plan.add_note(
-        f"inputs that are constant on each interval cost about {number(100 * lost, 2)} % here{measured}: try {more}"
-    )
+    kind = "constant on each interval" if are_held else "linear between nodes"
+    more = 'more intervals, or ocp.input(name, kind="linear")' if are_held else "more intervals, or mesh_tolerance=1e-6"
+    plan.add_note(f"inputs that are {kind} cost {about} {number(100 * lost, 2)} % here{measured}: try {more}")
+
+
+def _lost(plan: FoundPlan) -> float:
+    """What held inputs cost at most, as a share of the whole cost."""
+    return float(sum(share.sum() for share in _lost_shares(plan)))
+
+
+def _lost_by_linear(plan: FoundPlan) -> float:
+    """What linear inputs cost at most, as a share of the whole cost."""
+    lost = sum(lost_by_linear_inputs(part.transcription, part.outcome) for part in plan.phases)
+    return lost / max(abs(plan.objective), LEAST)
+
+
+def _saved(plan: FoundPlan, finer: FoundPlan) -> float:
+    """What another mesh saves, as a share of the whole cost."""
+    return (plan.objective - finer.objective) / max(abs(plan.objective), LEAST)
+
+
+def _part_that_counts(saved: float, lost: float, rest: float) -> float:
+    """The part of an estimate that a finer mesh has shown to be real; lost, rest: the estimates before and behind it.
+
+    The estimate holds states and multipliers: where they follow the inputs, as along a bound of a state, less is saved.
+    """
+    return max(saved, 0.0) / max(lost - rest, 0.25 * lost)
 
 
 def _lost_shares(plan: FoundPlan) -> list[np.ndarray]:
@@ -81,9 +104,9 @@ def on_an_open_mesh(plan: FoundPlan, search: SearchOn[FoundPlan], settings: Solv
     """
     began, first = time.perf_counter(), plan
     before: float | None = None
-    found_so_far = [plan]
+    found_so_far, counts = [plan], 1.0
     for _ in range(MOST_OPEN):
-        finer = _resolving_meshes(plan)
+        finer, lost = _resolving_meshes(plan, counts), _lost(plan)
         meshes = [mesh or part.transcription.layout.mesh for mesh, part in zip(finer, plan.phases)]
         left = None if settings.time_limit is None else settings.time_limit - time.perf_counter() + began
         many = any(mesh is not None and mesh.intervals > MOST_INTERVALS for mesh in finer)
@@ -92,24 +115,29 @@ def on_an_open_mesh(plan: FoundPlan, search: SearchOn[FoundPlan], settings: Solv
         found = search(meshes, plan, replace(settings, time_limit=left))
         if not found.outcome.success:
             break
+        if counts * lost > INPUTS:
+            counts = min(1.0, _part_that_counts(abs(_saved(plan, found)), lost, _lost(found)))
         plan, before = found, plan.objective
         found_so_far.append(plan)
     if (held := last_that_holds(found_so_far)) is not plan:
         return held
     if before is not None:
-        counts = f"{len(first.mesh_error)} to {counted(len(plan.mesh_error), 'interval')}"
+        intervals = f"{len(first.mesh_error)} to {counted(len(plan.mesh_error), 'interval')}"
         errors = " to ".join(number(float(own.mesh_error.max()), 2) for own in (first, plan))
         costs = f"{number(first.objective)} to {number(plan.objective)}"
         last = f"the last refinement changed the cost by {number(abs(plan.objective - before), 2)}"
-        plan.add_note(f"the mesh was refined from {counts}: mesh error {errors}, cost {costs}; {last}")
+        plan.add_note(f"the mesh was refined from {intervals}: mesh error {errors}, cost {costs}; {last}")
     return plan
 
 
-def _resolving_meshes(plan: FoundPlan) -> list[Mesh | None]:
-    """Finer meshes of the phases whose intervals nobody gave, and that do not resolve the plan."""
+def _resolving_meshes(plan: FoundPlan, counts: float) -> list[Mesh | None]:
+    """Finer meshes of the phases whose intervals nobody gave, and that do not resolve the plan.
+
+    counts: the part of what held inputs are estimated to cost that is real.
+    """
     allowed = INPUTS / len(plan.phases)
     return [
-        resolving_mesh(part.transcription, part.outcome.w, part.mesh_error, OPEN, lost, allowed)
+        resolving_mesh(part.transcription, part.outcome.w, part.mesh_error, OPEN, counts * lost, allowed)
         if part.transcription.description.open_mesh
         else None
         for part, lost in zip(plan.phases, _lost_shares(plan))
@@ -120,7 +148,7 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
     """What a first search finds, or further ones on meshes that are refined where the mesh tolerance is not met."""
     began, tolerance, cost = time.perf_counter(), settings.mesh_tolerance, np.inf
     plan: FoundPlan = first()
-    found_so_far = [plan]
+    found_so_far, why, tried = [plan], "", ""
     for _ in range(MOST_MESHES):
         if tolerance is None or not plan.outcome.success:
             break
@@ -140,17 +168,19 @@ def on_finer_meshes(first: Callable[[], FoundPlan], search: SearchOn[FoundPlan],
         found = search(meshes, plan, rest)
         if not found.outcome.success:
             count = counted(sum(mesh.intervals for mesh in meshes), "interval")
-            why = f"the search with {count} ended: {found.outcome.ending.value}"
-            plan.add_note(f"the mesh tolerance is not met, {why}")
+            why = f", the search with {count} ended: {found.outcome.ending.value}"
             break
         plan, cost = found, plan.objective
         found_so_far.append(plan)
     else:
-        worst = max(float(part.mesh_error.max(initial=0.0)) for part in plan.phases)
-        if tolerance is not None and worst > tolerance:
-            left = f"intervals are off by up to {number(worst, 2)}"
-            plan.add_note(f"the mesh tolerance is not met after {MOST_MESHES} meshes: {left}")
-    return last_that_holds(found_so_far)
+        tried = f" after {MOST_MESHES} meshes"
+    plan = last_that_holds(found_so_far)
+    worst = max(float(part.mesh_error.max(initial=0.0)) for part in plan.phases)
+    missed = tolerance is not None and plan.outcome.success and worst > tolerance
+    if why or missed:
+        off = f"; intervals are off by up to {number(worst, 2)}" if missed else ""
+        plan.add_note(f"the mesh tolerance is not met{why or tried}{off}")
+    return plan
 
 
 def last_that_holds(plans: Sequence[FoundPlan]) -> FoundPlan:

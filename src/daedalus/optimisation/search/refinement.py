@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from daedalus.optimisation.program.program_outcome import ProgramOutcome
 from daedalus.optimisation.transcription.collocated import Transcription
 from daedalus.optimisation.transcription.mesh import Mesh, mesh_of
 from daedalus.optimisation.transcription.program_layout import values_of
@@ -74,31 +73,6 @@ def resolving_mesh(
     places = np.concatenate([*shares, [1.0]])
     scheme = mesh.schemes[0]
     return Mesh(places, (scheme,) * (len(places) - 1))
-
-
-def lost_by_held_inputs(transcription: Transcription, outcome: ProgramOutcome) -> np.ndarray:
-    """What it costs that inputs are held on every interval, beside inputs that move along it, (intervals,).
-
-    Within an interval the best input moves by about Δu as the nearer of its neighbours differs: beside a jump, or where
-    an angle goes on a turn further, the other one says nothing of it. Around its mean that costs W Δu² / 24 with the
-    curvature W of the Lagrangian by the input of the interval. Where W is zero, inputs jump from bound to bound.
-    """
-    layout, stage, program = transcription.layout, transcription.stage, transcription.program
-    found, held = np.zeros(layout.intervals), len(stage.constant)
-    if layout.intervals < 3 or not held:
-        return found
-    on_diagonal = program.hessian_row == program.hessian_column
-    bend = np.zeros(len(outcome.w))
-    curvature = np.nan_to_num(program.second(outcome.w, outcome.multipliers))
-    bend[program.hessian_row[on_diagonal]] = curvature[on_diagonal]
-    middle = layout.shares[:-1] + 0.5 * layout.widths
-    for k in range(held):
-        own = layout.inputs[:, k]
-        slopes = np.diff(outcome.w[own]) / np.diff(middle)
-        after, before = np.append(slopes, slopes[-1]), np.append(slopes[0], slopes)
-        moves = np.where(np.abs(after) < np.abs(before), after, before) * layout.widths
-        found += np.maximum(bend[own], 0.0) * moves**2 / 24
-    return found
 
 
 def refined_parts(

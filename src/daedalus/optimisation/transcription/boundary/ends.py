@@ -25,6 +25,9 @@ from daedalus.optimisation.transcription.invariants import KeptQuantities
 from daedalus.optimisation.transcription.node_conditions import add_condition
 from daedalus.optimisation.transcription.problem_draft import ProblemDraft
 
+# Searches and runs keep bounds to this share of a size: a plan may begin where another one has ended.
+KEPT = 1e-7
+
 
 def add_ends(made: ProblemDraft) -> None:
     """Fix what is given at the start and at the end."""
@@ -41,7 +44,8 @@ def _check_inside(made: ProblemDraft, where: str, given: dict[int, float]) -> No
     states = made.stage.states
     for k, value in given.items():
         low, high = states.lower[k], states.upper[k]
-        if not low <= value <= high:
+        rounding = KEPT * (abs(value) + states.nominal[k])
+        if not low - rounding <= value <= high + rounding:
             raise InputError(
                 f"The {where} of {states.labels[k]} is outside its bounds.",
                 f"{states.labels[k]} = {value:g}, bounds {low:g} and {high:g}",
