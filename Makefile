@@ -41,7 +41,8 @@ demo: $(STAMP)
 
 # Two workers, one BLAS thread each. The run that people wait for, with its slowest tests; `test-all` adds the other
 # methods, tolerances and examples (marker `wide`).
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# A worker that dies ends the run: with another one in its place the rest would wait for it without end.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --max-worker-restart 0
 # A file's tests run in one worker, which makes their fixtures and systems once; doctests of small files come last, so
 # that both workers end together.
 BY_FILE := --dist loadfile --no-loadscope-reorder
