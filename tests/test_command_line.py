@@ -52,6 +52,43 @@ def test_it_runs_as_a_program(tmp_path):
     assert "ball: event 'floor' ended the run at t = 0.451524" in out.stdout
 
 
+OSCILLATOR = """cross-coupled oscillator
+VDD vdd 0 3
+L1 vdd a 10n
+L2 vdd b 10n
+R1 vdd a 1k
+R2 vdd b 1k
+C1 a 0 1p
+C2 b 0 1p
+M1 a b s 0 nm W=50u L=1u
+M2 b a s 0 nm W=50u L=1u
+I1 s 0 2m
+.model nm nmos(vto=0.7 kp=100u lambda=0.02)
+.tran 10p 50n
+"""
+
+
+@pytest.mark.parametrize("measure", ["", ".meas tran highest MAX v(a)\n"])
+def test_simulate_tells_that_an_oscillator_rests_and_how_fast_a_nudge_would_grow(tmp_path, measure):
+    """Another program starts it by its rounding errors; a run of ours stays at the rest, and has to say so."""
+    (tmp_path / "oscillator.cir").write_text(f"{OSCILLATOR}{measure}.end\n")
+    out = call("simulate", "oscillator.cir", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "note: the state is at an unstable equilibrium at t = 0" in out.stdout
+    assert "rate 1.09e+09 1/s, oscillating at 9.94e+09 rad/s" in out.stdout
+    assert "or .ic and uic in a netlist" in out.stdout
+
+
+def test_a_nudge_in_the_netlist_starts_the_oscillator(tmp_path):
+    nudged = OSCILLATOR.replace("C1 a 0 1p", "C1 a 0 1p IC=3.01").replace("50n", "50n uic")
+    (tmp_path / "nudged.cir").write_text(f"{nudged}.meas tran highest MAX v(a)\n.end\n")
+    out = call("simulate", "nudged.cir", cwd=tmp_path)
+    assert out.returncode == 0, out.stderr
+    assert "unstable equilibrium" not in out.stdout
+    # 4.25598 V by ngspice 39 (reltol 1e-3), which starts by its rounding errors.
+    assert float(out.stdout.split("highest = ")[1].split()[0]) == pytest.approx(4.256, abs=2e-3)
+
+
 def test_simulate_prints_the_outcome_and_writes_files(tmp_path):
     (tmp_path / "ball.py").write_text(MODEL)
     out = call("simulate", "ball.py", "--until", 5, "--out", "run.nc", "--plot", "run.png", cwd=tmp_path)

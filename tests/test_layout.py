@@ -410,13 +410,6 @@ def test_what_happens_at_a_switch_is_decided_by_the_run():
     assert asked == {"ensembles/lanes/explicit_kernel.py"}  # it writes the same decision for many cases at once
 
 
-def test_moments_of_transitions_are_judged_in_one_file():
-    """What brought a transition about, where a run does not say it."""
-    judged = re.compile(r"^from daedalus\.differentiation\.events\.saltation import [^\n]*\bis_met\b", re.MULTILINE)
-    asking = {str(path.relative_to(PACKAGE)) for path in source_files() if judged.search(read(path).text)}
-    assert asking == {"differentiation/events/causes.py"}
-
-
 def test_what_is_written_in_a_model_is_read_from_its_record():
     """`m.written` is open to all rooms; a model has no second, private way to the same."""
     names = "variables|symbols|mechanics|sketch|assembly|aliases|derivative_symbol|derivative_scalar|flat|all_equations"

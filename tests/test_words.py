@@ -180,3 +180,11 @@ def test_the_readme_is_short_and_counts_right():
     assert len(text.splitlines()) < 200
     assert f"one of {len(dd.catalogue.names())} known systems" in text
     assert f"{len(dd.methods())} methods, fixed-step and adaptive" in text
+
+
+def test_the_changelog_says_nothing_twice():
+    """Its lines come from many hands; merged line by line, older words of the same news come back."""
+    unreleased = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
+    news = [line for line in unreleased.splitlines() if line.startswith("- ")]
+    first_words = [" ".join(line.split()[:12]) for line in news]
+    assert [words for words in first_words if first_words.count(words) > 1] == []

@@ -1,4 +1,4 @@
-"""Large systems: the first call, its memory, and a repeated run, alone and beside CVODE."""
+"""Large systems: the first call, its memory, and a repeated run, alone and beside CVODE; gradients in runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +32,17 @@ PARTS = (
         {"first": ("a million cells, 1000 evaluations with set-up", 60.0)},
     ),
 )
+
+# Gradients by a coefficient in every cell, in runs by the same method.
+GRADIENTS = tuple(
+    ({"part": "gradient", "field": field, "side": side, "method": method}, f"{words}, {method}")
+    for field, side, words, methods in (
+        ("diffusion", 100, "gradient of a plate by 10 000 coefficients", ("radau5", "rodas5p", "dop853")),
+        ("reaction", 71, "gradient of reactions by 5041 coefficients", ("radau5", "rodas5p")),
+    )
+    for method in methods
+)
+MOST_RUNS = 5.0
 
 # A repeated run of ours, the same by CVODE, what the comparison is called, and how many times faster ours is to be.
 DIRECT, KRYLOV = "CVODE, SuperLU_MT", "CVODE, GMRES with pyamg"
@@ -79,6 +90,10 @@ def evaluate(session: Session) -> Iterator[Row]:
                 found.failure or "",
                 unit,
             )
+    for options, words in GRADIENTS:
+        found = session.probe("large", options)
+        runs = (found.records or [{}])[0].get("runs")
+        yield Row(words, f"{MOST_RUNS:g} runs", runs, MOST_RUNS, 1.0, "at most", found.failure or "", "")
     for options, way, words, peer, target in BESIDE:
         mine = session.probe("large", {**options, "repeated": True})
         theirs = session.probe("large_by_cvode", {**options, **way}, tool="sundae")

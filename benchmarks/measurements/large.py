@@ -15,9 +15,13 @@ BYTES = 1 if sys.platform == "darwin" else 1024
 
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One record: seconds of the first call with all imports, gigabytes, seconds of a repeated call where it is asked
-    for. Options: part "brusselator" (side, steps, linear), "heat", "ladder" or "explicit" (cells); repeated."""
+    for. Options: part "brusselator" (side, steps, linear), "heat", "ladder" or "explicit" (cells); repeated. For part
+    "gradient" (field, side, method): how many runs a gradient takes."""
     begin = process_time()
     parts = {"brusselator": brusselator, "heat": heat, "ladder": ladder, "explicit": explicit}
+    if options["part"] == "gradient":
+        yield gradient(options)
+        return
     run = parts[options["part"]](options)
     first = process_time() - begin
     record = {"first": first, "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * BYTES / 1e9}
@@ -100,3 +104,54 @@ def explicit(options: dict[str, Any]) -> Any:
 
     run()
     return run
+
+
+def gradient(options: dict[str, Any]) -> dict[str, Any]:
+    """CPU seconds of a gradient by a coefficient in every cell as multiples of those of the run, both repeated."""
+    import casadi as ca
+
+    import daedalus as dd
+
+    model = {"diffusion": diffusion, "reaction": reaction}[options["field"]](options["side"])
+    way = {"method": options["method"], "rtol": 1e-5}
+    calls = {
+        "run": lambda: dd.simulate(model, 1.0, save_at=[1.0], **way),
+        "gradient": lambda: dd.gradient(model, 1.0, final=ca.sumsqr(model["u"]), **way),
+    }
+    seconds: dict[str, float] = {}
+    for name, call in calls.items():
+        for _ in range(3):
+            begin = process_time()
+            call()
+            seconds[name] = process_time() - begin
+    return {**seconds, "runs": seconds["gradient"] / seconds["run"]}
+
+
+def diffusion(side: int) -> Any:
+    """A plate of side² cells with a coefficient of its own in each, whose factors cost less than iterations."""
+    import daedalus as dd
+
+    m, places = dd.Model("plate"), np.arange(side) / side
+    X, Y = np.meshgrid(places, places, indexing="ij")
+    u = m.state("u", (side, side), start=np.exp(-30 * ((X - 0.5) ** 2 + (Y - 0.5) ** 2)))
+    k = m.parameter("k", 0.01 + 0.005 * np.sin(6 * X) * np.cos(5 * Y))
+    total = -(u**3)
+    for axis in (0, 1):
+        flux = (np.roll(u, -1, axis) - u) * (np.roll(k, -1, axis) + k) * (0.5 * side**2)
+        total = total + flux - np.roll(flux, 1, axis)
+    m.equation(m.der(u), total)
+    return m
+
+
+def reaction(side: int) -> Any:
+    """The 2D Brusselator on a torus with a diffusion coefficient in every cell, for which runs iterate."""
+    import daedalus as dd
+
+    m, places = dd.Model("torus"), np.arange(side) / side
+    X, Y = np.meshgrid(places, places, indexing="ij")
+    u = m.state("u", (side, side), start=22 * Y * (1 - Y) ** 1.5)
+    v = m.state("v", (side, side), start=27 * X * (1 - X) ** 1.5)
+    k = m.parameter("k", np.ones((side, side)))
+    m.equation(m.der(u), 1 + u * u * v - 4.4 * u + 0.1 * k * dd.laplacian(u, 1 / side, boundary="periodic"))
+    m.equation(m.der(v), 3.4 * u - u * u * v + 0.1 * dd.laplacian(v, 1 / side, boundary="periodic"))
+    return m

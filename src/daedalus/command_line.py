@@ -331,6 +331,8 @@ def _tell_run(trajectory: Any, files: dict[str, Path | None], as_json: bool) -> 
         typer.echo(f"  {name} = {values_text(trajectory[name][-1])} {unit}".rstrip())
     if len(states) > 12:
         typer.echo(f"  … and {len(states) - 12} more; --json prints all of them")
+    for note in trajectory.notes[:6]:
+        typer.echo(f"note: {note}")
     for word, path in written.items():
         typer.echo(f"{word} {path}")
 

@@ -22,8 +22,9 @@ def test_a_thyristor_fires_at_loose_tolerances(rtol):
     assert max(np.abs(np.array(tr[f"x1.q{k}.emitter_drive"])).max() for k in (1, 2)) < 1000.0
 
 
-@pytest.mark.parametrize(("rtol", "method"), [(1e-3, "rodas5p"), (1e-4, "rodas5p"), (1e-6, "radau5"), (1e-8, "radau9")])
+@pytest.mark.parametrize(("rtol", "method"), [(1e-3, "radau5"), (1e-4, "radau5"), (1e-6, "radau5"), (1e-8, "radau9")])
 def test_the_method_of_a_circuit_with_charges_fits_the_tolerance(rtol, method):
+    """Radau at loose tolerances too: rodas5p takes fewer evaluations, but lets charge move by about rtol a period."""
     m = dd.components.from_spice(netlist("reverse_recovery"))
     assert dd.simulate(m, 1e-8, rtol=rtol).method == method
 

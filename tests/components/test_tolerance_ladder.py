@@ -9,6 +9,9 @@ from tests.components.by_ngspice import netlist, sample_times, watched
 import daedalus as dd
 
 SHARE = 21  # of the 61 sample times, from the beginning
+# Inverters in a row enlarge what atol allows of a volt near zero a hundred times and more: at rtol = 1e-10 the usual
+# 1e-9 V become 6e-7 V at the end of the chain, and references need less.
+ATOL_OF_REFERENCES = {"cmos_chain": 1e-12}
 ENOUGH = 30.0  # tolerances of the largest voltage
 EVERYDAY = ("full_bridge_rectifier", "tunnel_diode")
 SLOW = (
@@ -37,17 +40,18 @@ def model(name):
 
 
 @cache
-def waveform(name, method, rtol):
+def waveform(name, method, rtol, atol=1e-9):
     text = netlist(name)
     times = sample_times(text)[:SHARE]
-    tr = dd.simulate(model(name), times[-1], rtol=rtol, method=method, save_at=times)
+    tr = dd.simulate(model(name), times[-1], rtol=rtol, atol=atol, method=method, save_at=times)
     assert tr.success, tr.stop_reason
     return np.array(tr[f"v_{watched(text)}"])
 
 
 @pytest.mark.parametrize("name", CIRCUITS)
 def test_every_method_keeps_its_tolerance(name):
-    first, second = waveform(name, "radau5", 1e-10), waveform(name, "radau9", 1e-10)
+    atol = ATOL_OF_REFERENCES.get(name, 1e-9)
+    first, second = waveform(name, "radau5", 1e-10, atol), waveform(name, "radau9", 1e-10, atol)
     largest = np.abs(first).max()
     assert np.abs(first - second).max() < 1e-7 * largest
     for method in ("auto", "radau5", "bdf", "rodas5p"):

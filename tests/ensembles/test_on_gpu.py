@@ -151,7 +151,7 @@ def test_a_full_gpu_takes_fewer_cases_at_once(monkeypatch):
     over = {"length": np.linspace(0.5, 2.0, 300_000)}
     options = {"method": "rk4", "step": 0.1, "save_at": np.linspace(0.0, 1.0, 101)}
     here = dd.sweep(m, 1.0, over=over, on="cpu", **options)
-    monkeypatch.setattr(gpu_runs, "SHARE", 100.0)  # a launch that is larger than what is left
+    monkeypatch.setattr(gpu_runs, "OF_FREE_MEMORY", 100.0)  # a launch that is larger than what is left
     full = gpu.allocate_for_others(gpu.free_bytes() - 2**28)
     there = dd.sweep(m, 1.0, over=over, on="gpu", **options)
     assert there.data.equals(here.data)

@@ -25,7 +25,13 @@ def test_no_known_system_has_one(name):
     begin, end = known.span
     span = begin, begin + PARTS.get(name, 1.0) * (end - begin)
     for method in METHODS if known.index < 3 else ("auto", "radau5", "radau9"):
-        tr = dd.simulate(known.model, span, start=known.start, inputs=known.inputs, method=method, time_limit=2.0)
+        try:
+            tr = dd.simulate(known.model, span, start=known.start, inputs=known.inputs, method=method, time_limit=2.0)
+        except dd.SolverError as error:
+            # The limit holds for searches before the first step, too: 303 conditions of the adder take 1 to 3 s.
+            if "The time limit passed before there was a result" in str(error):
+                continue
+            raise
         assert tr.success or tr.status is Ending.TIME_LIMIT, tr.stop_reason
         assert not records_of(tr, DeadCentresPassed)
 

@@ -74,11 +74,18 @@ def spherical_four_bar():
     return bodies, [(f"j{k}", "revolute", names[k], names[k + 1], [0, 0, 0], axes[k]) for k in range(4)]
 
 
-def bennett():
-    """Bennett's linkage: four skew hinges, a / sin α = b / sin β; it moves, though a count of equations says no."""
-    alpha, beta, first = np.deg2rad(50.0), np.deg2rad(110.0), 0.9
-    lengths = (1.0, np.sin(beta) / np.sin(alpha)) * 2
-    second = 2 * np.arctan(np.sin((beta + alpha) / 2) / np.sin((beta - alpha) / 2) / np.tan(first / 2))
+def bennett_ratio(alpha, beta):
+    """tan φ/2 tan ψ/2 of neighbouring angles of Bennett's linkage, but for the sign (Bennett 1903)."""
+    return np.sin((beta + alpha) / 2) / np.sin((beta - alpha) / 2)
+
+
+def bennett(alpha=5 * np.pi / 18, beta=11 * np.pi / 18, first=0.9, length=1.0):
+    """Bennett's linkage: four skew hinges, a / sin α = b / sin β; it moves, though a count of equations says no.
+
+    alpha, beta: twists of the links; first: the first angle, 0 where the linkage is folded; length: a.
+    """
+    lengths = (length, length * np.sin(beta) / np.sin(alpha)) * 2
+    second = 2 * np.arctan(bennett_ratio(alpha, beta) / np.tan(first / 2))
 
     def turned(angle, length, twist):
         (c, s), (d, e) = (np.cos(angle), np.sin(angle)), (np.cos(twist), np.sin(twist))

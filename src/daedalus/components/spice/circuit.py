@@ -161,7 +161,9 @@ class Circuit:
         for late in self.waiting:
             late()
         # An element may be called as the voltage of a node is.
-        self.words = node_words(self.nodes, "v_", set(self.elements.values())) if top else {}
+        outside = set() if top else {*GROUND, *self.block.ports, *self.netlist.shared}
+        own = [node for node in self.nodes if node not in outside]
+        self.words = node_words(own, "v_", set(self.elements.values()))
         for node, ports in self.nodes.items():
             if node in GROUND:
                 ports.append(self.m.add(electrical.Ground("ground")).pin)
@@ -169,7 +171,7 @@ class Circuit:
                 self.m.connect(*ports)
             elif not top and (node in self.block.ports or node in self.netlist.shared):
                 self.m.equation(ports[0].current, 0, name=f"open {node}")
-            if top:
+            if node in self.words:
                 self.m.output(f"v_{self.words[node]}", ports[0].voltage, unit="V")
 
     def add(self, part: Any, name: str, ends: dict[str, str]) -> Any:

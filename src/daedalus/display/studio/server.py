@@ -7,6 +7,8 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -16,9 +18,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from daedalus.display.cards.card import STYLE
+from daedalus.display.motion.page import read_text as page_text
+from daedalus.display.motion.page import viewer_scripts
 from daedalus.display.studio.guard import Guard
 from daedalus.display.studio.job import GROUPS, RunValues, error_parts, read_comparison, read_text, read_values
-from daedalus.display.studio.studio_page import studio_page
 from daedalus.display.studio.workshop import Limits, Workshop
 from daedalus.errors import DaedalusError, InputError
 
@@ -227,3 +231,25 @@ def _value(group: str, text: str) -> str:
 
 def _plain_number(text: str) -> str:
     return repr(float(text))
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+
+HERE = Path(__file__).parent
+
+
+@cache
+def studio_page() -> str:
+    """The page as text; it asks for everything else at its own address."""
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("studio.css", "studio.js"))
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Daedalus studio</title><link rel="icon" href="data:,">
+{STYLE}<style>{page_text("viewer.css")}{style}</style></head>
+<body><aside id="desk" aria-label="values and runs"></aside><main id="stage" aria-label="what happens"></main>
+{viewer_scripts()}
+<script>{script}</script>
+<script>window.studio = new DaedalusStudio(document.getElementById("desk"), document.getElementById("stage"));</script>
+</body></html>
+"""

@@ -67,6 +67,7 @@ class SpiceResults:
                 lines += [f"  {name} = {value:.9g}" for name, value in found.attrs.items()]
         if self.tran is not None:
             lines.append(f"tran: {self.tran.stop_reason}, {self.tran.method}, {self.tran.work.steps} steps")
+            lines += [f"  note: {note}" for note in self.tran.notes[:6]]
         for name, own in self.four.items():
             lines.append(f"harmonics of {name}: distortion {100 * own['distortion']:.6g} %")
         if self.measured:
