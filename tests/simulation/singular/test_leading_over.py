@@ -78,7 +78,6 @@ LADDER = [
         (1, "radau5", (1e-4, 1e-5, 1e-6, 1e-7)),
         (2, "radau5", (1e-4, 1e-5, 1e-6, 1e-7)),
         (2, "radau9", (1e-4, 1e-5, 1e-6, 1e-7)),
-        (3, "radau5", (1e-5, 1e-6, 1e-7)),
         (3, "radau9", (1e-4, 1e-5, 1e-6, 1e-7)),
     )
     for rtol in rtols
@@ -153,9 +152,6 @@ def test_discrete_variables_keep_their_values_where_a_run_is_cut(ticks, sampled)
     n = m.discrete("n")
     m.schedule(ticks, {"n": n + 1})
     save_at = np.linspace(0.0, 3.0, 601) if sampled else None
-    passing = dd.simulate(m, 3.0, rtol=1e-5, save_at=save_at)
-    assert passing.success, passing.stop_reason
-    assert largest_error(passing, 2, 3.0) < 100 * 1e-5
     tr = dd.simulate(m, 3.0, method="radau5", rtol=1e-5, save_at=save_at)
     assert 0.3 < tr.end.time < 2.0  # where it was cut
     away = np.abs(tr.time[:, None] - ticks).min(axis=1) > 1e-9

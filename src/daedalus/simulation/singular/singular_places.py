@@ -34,11 +34,11 @@ FEW, WITHIN = 40, 16
 # Dependent: the smallest singular value by its size at the best step, between these whatever the tolerance. Where the
 # matrix is singular at that step, the constraints are redundant everywhere.
 LEAST, MOST = 1e-8, 1e-4
-# A kink is looked for at this part of the way to where constraints are half as independent as at best; slopes differ
-# there by this part.
+# A kink is looked for at this part of the way to where det, or how independent constraints are, is half of its largest;
+# slopes differ there by this part.
 BESIDE, USUAL, KINK = 0.05, 0.5, 0.25
 # Halvings of the distance to the ends of the run, to find how far that is. A place counts that the run comes to and
-# leaves again: constraints are so much as independent on both sides as at best.
+# leaves again: det or how independent constraints are is so much of its largest on both sides.
 HALVINGS, LEFT = 24, 0.01
 # So many times show how far states move; those that move by less than this part of their size do not show a kink.
 OVERALL, STILL = 65, 1e-3
@@ -68,7 +68,9 @@ def singular_places(piece: Trajectory, rtol: float, has_steps: bool = True) -> l
     # Two rows share the time of a jump; neighbours are rows of other times.
     last = np.append(times[1:] != times[:-1], True)[: len(times)]
     times, values = times[last], values[last]
-    if len(values) >= SEEN and np.all(np.abs(np.diff(values)) < -LOW):
+    with np.errstate(invalid="ignore"):  # where det has no value
+        is_seen = np.abs(np.diff(values)) < -LOW
+    if len(values) >= SEEN and np.all(is_seen):
         return []
     if len(times) < FEW:
         times = _between(times)
@@ -83,7 +85,7 @@ def singular_places(piece: Trajectory, rtol: float, has_steps: bool = True) -> l
     low, weak = low[dependent], weak[dependent]
     if not len(low):
         return []
-    lengths, left = _beside(watch, piece, low, usual)
+    lengths, left = _beside(watch, piece, low, usual, highest)
     found = np.flatnonzero(left)
     kinks = _kinks(watch, piece, low[found], lengths[found])
     return [Passed(float(low[k]), weak[k], bool(kink)) for k, kink in zip(found, kinks)]
@@ -162,18 +164,24 @@ def _vanishing(
     return weak, dependent & (weak & taking_part(found.rows)).any(axis=1)
 
 
-def _beside(watch: RankWatch, piece: Trajectory, times: np.ndarray, usual: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """How far beside times a kink is looked for, and whether the run comes to them and leaves them again."""
+def _beside(
+    watch: RankWatch, piece: Trajectory, times: np.ndarray, usual: Samples, highest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far beside times a kink is looked for, and whether the run comes to them and leaves them again.
+
+    Of several loops that fold together det stays small for long, and it may have no value; of one it says more.
+    """
     starts, ends = piece.dense_spans
     reach = np.stack([times - starts[0], ends[-1] - times])[:, :, None]
     lengths = reach * 0.5 ** np.arange(HALVINGS)
-    around = np.stack([times[:, None] - lengths[0], times[:, None] + lengths[1]])
-    shares = watch.weakest(piece.at(around.ravel()), usual).values.reshape(around.shape)
-    shares = shares / np.nanmax(shares, axis=(0, 2), keepdims=True, initial=np.finfo(float).tiny)
-    came, left = (shares > LEFT).any(axis=2)
+    around = piece.at(np.stack([times[:, None] - lengths[0], times[:, None] + lengths[1]]).ravel())
+    logarithms = watch.logarithms(around).reshape(lengths.shape)
+    shares = watch.weakest(around, usual).values.reshape(lengths.shape)
+    came, left = ((logarithms > highest + np.log(LEFT)) | (shares > LEFT)).any(axis=2)
     # On another branch, onto which errors led it, a run may stop soon, and others of its constraints may stay weak.
     counts = came & (left | led_by_errors(piece)) & (reach != 0).all(axis=(0, 2))
-    far = np.where(shares > USUAL, np.abs(lengths), np.inf).min(axis=(0, 2))
+    is_usual = (logarithms > highest + LOW) | (np.isnan(logarithms) & (shares > USUAL))
+    far = np.where(is_usual, np.abs(lengths), np.inf).min(axis=(0, 2))
     nearer_end = np.abs(reach).min(axis=(0, 2))
     return BESIDE * np.minimum(far, nearer_end) * np.sign(ends[-1] - starts[0]), counts
 
