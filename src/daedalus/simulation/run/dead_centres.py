@@ -43,7 +43,7 @@ def along_branches(first: Piece, whole: Trajectory, progress: Any, cancel: Any) 
     """
     pieces, ways, k = list(whole.pieces), 0, 0
     request, settings, changed = first.road.request, first.settings, False
-    began = perf_counter() - sum(piece.work.seconds for piece in pieces)
+    began = perf_counter()
     has_steps = request.save_at is None
     while k < len(pieces):
         poll("singular places")
@@ -57,7 +57,7 @@ def along_branches(first: Piece, whole: Trajectory, progress: Any, cancel: Any) 
                 pieces[k:] = [cut_at(pieces[k], stop, has_steps, project=True)]
                 break
             pieces[k] = until(pieces[k], begin, has_steps)
-            spent = perf_counter() - began
+            spent = perf_counter() - began + sum(piece.work.seconds for piece in whole.pieces)
             pieces[k + 1 :] = _gone_on(first, led, pieces[: k + 1], progress, cancel, spent).pieces
             k, ways = k + 2, ways + 1  # the piece before the way and the way itself are known
         elif kink is not None:
