@@ -331,19 +331,28 @@ def test_every_number_with_a_name_says_what_it_is():
     assert silent == []
 
 
+@cache
+def assignments(path: Path) -> list[ast.Assign]:
+    """Those outside functions and classes, of a file that gives anything a name in capitals there."""
+    text = text_of(path)
+    if not re.search(r"^_?[A-Z][A-Z0-9_, ]* = ", text, re.MULTILINE):
+        return []
+    return [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+
+
 def blocks_of_numbers(path: Path) -> Iterator[tuple[int, int]]:
     """The lines, counted from 0, of each assignment that gives numbers names in capitals."""
     names = {name for name, _ in named_numbers(path)}
-    for node in ast.parse(read(path).text).body:
+    for node in assignments(path):
         own = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-        if isinstance(node, ast.Assign) and own & names:
+        if own & names:
             yield node.lineno - 1, node.end_lineno or node.lineno
 
 
 def named_numbers(path: Path) -> Iterator[tuple[str, float]]:
     """The numbers that a file gives a name in capitals."""
-    for node in ast.parse(read(path).text).body:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for node in assignments(path):
+        if len(node.targets) != 1:
             continue
         target, value = node.targets[0], node.value
         several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
