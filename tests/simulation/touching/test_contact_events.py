@@ -212,6 +212,11 @@ def test_event_driven_runs_of_many_bodies_strike_one_after_the_other(count):
     assert speeds == pytest.approx([0.0] * (count - 1) + [1.0], abs=1e-9)
     (record,) = [record for record in tr.records if isinstance(record, ContactsStepped)]
     assert (record.located, record.impacts, record.reason) == (True, count - 1, "method='event_driven'")
+    assert [event.name for event in tr.events] == [f"b{k}_b{k + 1}.closes" for k in range(count - 1)]
+    # Steps of one length list none, and say so.
+    equal = dd.simulate(m, 0.3, method="time_stepping")
+    assert not equal.events
+    assert "tr.events lists no contacts of these steps (method='event_driven' does)" in str(equal.records[0])
 
 
 def test_a_run_says_how_contacts_were_run_and_why():

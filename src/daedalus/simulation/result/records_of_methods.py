@@ -457,9 +457,9 @@ class ContactsStepped(Record):
         else:
             why = self.reason or f"{self.bodies} bodies touch"
             told += (
-                f"in equal steps of {self.longest:.3g} s, because {why}; bounces act in turn before a step, and the "
+                f"in equal steps of {self.longest:.3g} s, because {why}; bounces act in turn before a step, the error "
             )
-            told += "error is not controlled"
+            told += "is not controlled, and tr.events lists no contacts of these steps (method='event_driven' does)"
         told += f"; contact laws hold to {self.residual:.2g} of the velocities"
         if self.unsolved:
             were = "problem was" if self.unsolved == 1 else "problems were"
