@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from daedalus.model.system import instruction_list
-from daedalus.model.system.casadi_instructions import instruction_columns
+from daedalus.model.system.casadi_instructions import in_memory, instruction_columns
 from daedalus.model.system.instruction_list import UnknownOperationError, read_instructions
 
 UNARY = [
@@ -87,3 +87,10 @@ def test_what_is_no_arithmetic_is_refused(monkeypatch):
     x = ca.SX.sym("x", 3)
     with pytest.raises(UnknownOperationError, match="printme"):
         read_instructions(ca.Function("f", [x], [x.printme(0)]))
+
+
+def test_words_that_are_no_addresses_are_no_places_of_instructions():
+    """Their differences wrap around: 2^64 - 8 and 96 - 8 are 96 apart, and the system takes no such address."""
+    size, first = 96, 4096
+    words = [2**64 - 8, size - 8, 2**64 - 1, 2**63, 2**63 + size, 2**63 + size, 0, first, first + size, first + size]
+    assert in_memory._addresses(np.array(words, np.uint64).tobytes(), size) == [first]

@@ -16,6 +16,7 @@ RECORD = 16  # bytes of an instruction
 # The object of a function has 1.7 kB before the three addresses.
 _OBJECT = 8192
 _MEMORY = "/proc/self/mem"
+_LAST = np.uint64(2**63 - 1)  # of all addresses that the system takes
 
 
 def records_in_memory(f: ca.Function) -> list[np.ndarray]:
@@ -51,7 +52,8 @@ def _addresses(whole: bytes, size: int) -> list[int]:
     """Where an array of that size may begin, by the words of an object."""
     words = np.frombuffer(whole[: len(whole) // 8 * 8], np.uint64)
     begin, end, reserved = words[:-2], words[1:-1], words[2:]
-    fits = (begin > 0) & (end - begin == size) & (reserved >= end)
+    # Differences of words that are no addresses wrap around.
+    fits = (begin > 0) & (begin < end) & (end - begin == size) & (reserved >= end) & (end <= _LAST)
     return [int(address) for address in begin[fits]]
 
 
