@@ -28,13 +28,14 @@ STATE_FOR_RATE = (Role.DERIVATIVE, Role.PUSHED)
 
 
 def standing_for(system: System, k: int) -> int | None:
-    """The state that stands for the derivative of state k, where the one equation with that derivative says so."""
+    """The state that stands for the derivative of state k, where an equation that a reduction wrote says so."""
     residual, rate = system.residual, system.symbol("xdot")[k]
     pattern = structure_of(system).pattern("xdot")
-    rows = pattern.row()[pattern.colind(k) : pattern.colind(k + 1)]
-    # A constraint that was differentiated on the way may contain a rate that is pushed, too.
-    rows = [row for row in rows if system.rows[row].role is Role.PUSHED] or rows
-    if len(rows) != 1 or system.rows[rows[0]].role not in STATE_FOR_RATE:
+    within = pattern.row()[pattern.colind(k) : pattern.colind(k + 1)]
+    # A constraint that was differentiated on the way may contain the derivative, too.
+    found = ([row for row in within if system.rows[row].role is role] for role in (Role.PUSHED, Role.DERIVATIVE))
+    rows = next(filter(None, found), [])
+    if len(rows) != 1:
         return None
     row = _as_selected(system, residual[rows[0]])
     if system.rows[rows[0]].role is Role.PUSHED:  # the multipliers of the push vanish along solutions

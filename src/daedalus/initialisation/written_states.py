@@ -15,7 +15,7 @@ from daedalus.initialisation.start_in_form import derivatives_as_states, standin
 from daedalus.model.system.closed_loop import opened
 from daedalus.model.system.once import remembered
 from daedalus.model.system.system import System
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import reduction_behind
 
 
 @remembered
@@ -96,7 +96,7 @@ def first_written(system: System) -> System:
     """The system before any reduction of it, and before loops were closed around it; itself where there was none."""
     while True:
         system = opened(system)
-        reduction = system.part(Reduction)
+        reduction = reduction_behind(system)
         if reduction is None:
             return system
         system = reduction.original

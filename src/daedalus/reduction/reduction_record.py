@@ -109,9 +109,25 @@ class Reduction:
         return self.text
 
 
+@dataclass(frozen=True, eq=False)
+class FormOf:
+    """The reduction that the model behind another form of it came of: `dd.eliminate(dd.reduce(m))` is one of m too."""
+
+    reduction: Reduction
+
+
+def reduction_behind(system: System) -> Reduction | None:
+    """The last reduction that a system came of, also where it was written in another form afterwards."""
+    own = system.part(Reduction)
+    if own is not None:
+        return own
+    form = system.part(FormOf)
+    return None if form is None else form.reduction
+
+
 def check_held_values(system: System, given: Mapping[str, object]) -> None:
     """Refuse other values for parameters of a reduced model whose own values took derivatives out of its equations."""
-    reduction = system.part(Reduction)
+    reduction = reduction_behind(system)
     held = [own for own in reduction.findings if isinstance(own, HoldsForValues)] if reduction else []
     for label, value in (pair for own in held for pair in own.values):
         position = list(system.labels["p"]).index(label)

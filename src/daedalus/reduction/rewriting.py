@@ -19,7 +19,7 @@ from daedalus.model.system.system import System
 from daedalus.model.variables import Variable
 from daedalus.model.written import Equation, by_equation
 from daedalus.reduction.findings import Finding
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import FormOf, Reduction
 
 
 class ReducedModel(Model):
@@ -34,6 +34,15 @@ class ReducedModel(Model):
         self._reduction: Reduction | None = None
         self._found: tuple[object, ...] = ()  # further parts of its snapshots, see `System.part`
         self._seen: Model | None = None  # what the original looks like, in its symbols
+        self._form: FormOf | None = None  # of which reduction the model is another form
+
+    def copy(self, name: str | None = None) -> ReducedModel:
+        """Return an independent copy of the model, with the record of what was done to the original."""
+        twin = ReducedModel()
+        vars(twin).update(vars(super().copy(name)))
+        twin._kept, twin._reduction, twin._found = dict(self._kept), self._reduction, self._found
+        twin._seen, twin._form = self._seen, self._form
+        return twin
 
     @property
     def reduction(self) -> Reduction:
@@ -72,7 +81,7 @@ class ReducedModel(Model):
         return self._seen
 
     def _parts(self) -> tuple[object, ...]:
-        own = () if self._reduction is None else (self._reduction,)
+        own = (part for part in (self._reduction, self._form) if part is not None)
         return (*super()._parts(), *own, *self._found)
 
     # -- files: the kept constraints travel behind all other expressions ---------------------------------------
@@ -92,11 +101,11 @@ class ReducedModel(Model):
             self._kept[kept.name] = kept
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "reduction": self._reduction}
+        return {**super().__getstate__(), "reduction": self._reduction, "form": self._form}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._reduction = state["reduction"]
+        self._reduction, self._form = state["reduction"], state.get("form")
 
 
 def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> ReducedModel:
@@ -131,6 +140,8 @@ def rewritten(model: Model, variables: Mapping[str, Variable | None]) -> Reduced
     twin._seen = model._drawn_book()
     twin.written.aliases, twin.written.ledger = model.written.aliases, model.written.ledger
     twin._kept = dict(model._kept if isinstance(model, ReducedModel) else model._watched())
+    if isinstance(model, ReducedModel):
+        twin._form = model._form if model._reduction is None else FormOf(model._reduction)
     return twin
 
 

@@ -189,3 +189,20 @@ def test_a_note_tells_the_index_that_was_lowered():
     lowered = dd.reduce(m).reduction
     assert lowered.structural_index == 0
     assert str(lowered.told[0]).startswith("reduced from index 1: ")
+
+
+@pytest.mark.parametrize("kind", ["friction", "unilateral"])
+def test_forces_of_contacts_stay_and_the_run_is_the_same(kind):
+    m = dd.Model("block")
+    x, v, z = m.state("x", start=0.3), m.state("v", start=1.0), m.algebraic("z")
+    force = m.friction("own", v, kinetic=0.5) if kind == "friction" else m.unilateral("own", x)
+    m.equation(m.der(x), v)
+    m.equation(z, 2 * v)
+    m.equation(m.der(v), force + 2 * ca.sin(2 * m.time) - 0.1 * z)
+    n, right = dd.eliminate(m), dd.simulate(m, 3.0)
+    assert [v.name for v in n.variables.values() if v.kind == "algebraic"] == ["own"]
+    found = dd.simulate(n, 3.0)
+    for name in ("x", "own", "z"):
+        assert found[name][-1] == pytest.approx(right[name][-1], rel=1e-9, abs=1e-12)
+    with pytest.raises(dd.InputError, match="own cannot be eliminated"):
+        dd.eliminate(m, "own")

@@ -51,7 +51,8 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
 
     Parameters
     ----------
-    names: one name or several; by default every algebraic variable that has a formula. `n.notes` lists them.
+    names: one name or several; by default every algebraic variable that has a formula, without the forces of frictions
+        and unilateral contacts, which a run reads. `n.notes` lists them.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def eliminate(model: Model | System, names: str | Iterable[str] | None = None) -
     book = written_out(written)
     origins, rows = equation_rows(book), scalar_rows(book)
     if names is None:
-        return _everything(book, _aliases(book, rows))
+        return _everything(book, [name for name in _aliases(book, rows) if name not in _contacts(book)])
     return _put_in(book, origins, rows, _names(book, names))
 
 
@@ -82,7 +83,8 @@ def _everything(book: ReducedModel, aliases: list[str]) -> ReducedModel:
     """The model without all algebraic variables that have formulas: aliases first, then all others that can go."""
     before = list(book._found)
     n = _tried(book, aliases) or book
-    left = [v.name for v in n.written.variables.values() if v.kind == "algebraic"]
+    held = _contacts(book)
+    left = [v.name for v in n.written.variables.values() if v.kind == "algebraic" and v.name not in held]
     whole = _tried(n, left)
     if whole is not None:
         n = whole
@@ -131,8 +133,22 @@ def _put_in(book: ReducedModel, origins: list[EquationRow], rows: list[ca.SX], w
     return n
 
 
+def _contacts(book: Model) -> set[str]:
+    """The forces of frictions and unilateral contacts: a run judges by them who sticks, slides and lifts off."""
+    events = book.written.events.values()
+    return {event.manner.contact.name for event in events if event.manner.contact is not None}
+
+
 def _names(book: Model, names: str | Iterable[str]) -> list[str]:
     asked = read_names(names, "names")
+    held = sorted(_contacts(book).intersection(asked))
+    if held:
+        raise InputError(
+            f"{held[0]} cannot be eliminated.",
+            "it is the force of a friction or of a unilateral contact",
+            because="a run judges by it whether the contact holds, and its formula differs from mode to mode.",
+            remedy="the other variables, or no names, which leaves the forces of contacts as they are",
+        )
     known = [v.name for v in book.written.variables.values() if v.kind == "algebraic"]
     for name in asked:
         if name not in known:

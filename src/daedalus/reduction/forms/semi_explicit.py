@@ -29,8 +29,8 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
 
     An equation that gives one derivative, with a factor free of unknowns, becomes x' = f. Every other derivative gets a
     name: 0 = F(x', x, z) becomes x' = x_rate, 0 = F(x_rate, x, z) with the algebraic variable x_rate. This is always
-    possible; the index rises by one if ∂F/∂x' is singular. States whose derivative does not appear become algebraic
-    variables.
+    possible; the index rises by one if ∂F/∂x' is singular. States whose derivative appears nowhere, in no equation,
+    output, event or invariant, become algebraic variables.
 
     Example
     -------
@@ -50,6 +50,7 @@ def to_semi_explicit(model: Model | System) -> ReducedModel:
     for i, (j, right) in explicit.items():
         rows[i] = symbols[j] - right
     states = [v for v in first.written.variables.values() if v.kind == "state"]
+    present |= _read_elsewhere(first)
     silent = {v.name for v in states if not any((v.name, k) in present for k in range(v.size))}
     n = rewritten(first, {v.name: as_algebraic(v) for v in states if v.name in silent})
     stands: list[tuple[ca.SX, ca.SX]] = []
@@ -78,6 +79,15 @@ def _derivatives(book: Model) -> dict[tuple[str, int], ca.SX]:
         if v.kind == "state"
         for k in range(v.size)
     }
+
+
+def _read_elsewhere(book: Model) -> set[tuple[str, int]]:
+    """States, with the element, whose derivatives outputs, events or invariants read."""
+    read = [*book.written.outputs.values(), *(kept.residual for kept in book.written.invariants.values())]
+    for event in book.written.events.values():
+        read += [event.guard, *event.resets.values()]
+    known = (book.written.known[symbol_key(symbol)] for symbol in ca.symvar(concatenate(read)))
+    return {(name, k) for name, k, order in known if order}
 
 
 def _explicit_rows(
