@@ -44,6 +44,7 @@ from daedalus.simulation.result.records_of_methods import (
     StartedUp,
     Stiffness,
     ToleranceTightened,
+    WentFar,
 )
 from daedalus.simulation.result.records_of_models import (
     InputCalled,
@@ -132,6 +133,7 @@ EXAMPLES = [
     NearlyHappens("touch", 3.1, 1e-10, True),
     EventsTogether(),
     OverlapAtStart("a", "the ground", 0.02, 1),
+    WentFar(0.3, 0.01, 3e-5),
     Told("what a later version found"),
 ]
 

@@ -426,6 +426,26 @@ class OverlapAtStart(Record):
 
 
 @dataclass(frozen=True)
+class WentFar(Record):
+    """Equal steps in which a body goes so far that it may pass through another one.
+
+    >>> print(WentFar(0.3, 0.01, 3e-5))  # doctest: +NORMALIZE_WHITESPACE
+    a body goes 0.3 m in an equal step and may pass through another one unseen (centres that touch are 0.01 m apart);
+    try step=3e-05, or method='event_driven'
+    """
+
+    way: float
+    thick: float
+    step: float
+
+    def __str__(self) -> str:
+        return (
+            f"a body goes {self.way:.3g} m in an equal step and may pass through another one unseen (centres that "
+            f"touch are {self.thick:.3g} m apart); try step={self.step:.1g}, or method='event_driven'"
+        )
+
+
+@dataclass(frozen=True)
 class ContactsStepped(Record):
     """How bodies with hard contacts were run: which way, with which steps, and how well the contact laws hold.
 

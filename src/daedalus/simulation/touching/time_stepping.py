@@ -31,6 +31,7 @@ from daedalus.simulation.touching.contact_step import ContactStepper, Impacts, S
 from daedalus.simulation.touching.findings import overlap_at_start, paradox_at, without_motion
 from daedalus.simulation.touching.lengths import FIXED, TOUCH, Lengths, speed_and_pull
 from daedalus.simulation.touching.model_events import ModelEvents, Present
+from daedalus.simulation.touching.passing import Passing
 from daedalus.simulation.touching.single_laws import STOP, single_laws, without_laws
 from daedalus.simulation.touching.steps_of_a_run import StepTaken, Struck, Stuck, extrapolated
 from daedalus.simulation.touching.touching_bodies import TouchingBodies
@@ -118,7 +119,7 @@ class ContactMarch:
         small, large = bodies.lengths
         fast, pull = speed_and_pull(bodies, row, self.rhs(request.t0, row), large)
         self.speed = max(np.sqrt(pull * large), fast)
-        self.size, self.small, self.fall = large, small, float(np.sqrt(large / pull))
+        self.size, self.fall, self.passing = large, float(np.sqrt(large / pull)), Passing(bodies)
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
             bodies, self.rhs, drive.at_time, quiet, self.slots, lengths, self.counts, EXACT, 0.1 * small, self.beside
@@ -171,7 +172,7 @@ class ContactMarch:
                     self._settle(struck)
                 end = min(stops[0], max(self.events.next_tick, self.t))
                 if self.located:
-                    h = self._adaptive(min(h, self._longest()), end)
+                    h = self._adaptive(self._longest(min(h, end - self.t)), end)
                     if self.request.method != EVENT_DRIVEN:
                         self._give_up(self.chatter.went_on(self.t, self.modes.count, self.counts.attempts))
                 else:
@@ -195,16 +196,12 @@ class ContactMarch:
             self.progress(self.t)
         return limit_reached(self.request, self.counts.steps, time.perf_counter() - self.began, self.t)
 
-    def _longest(self) -> float:
-        """A step in which no body passes through another, or turns far."""
+    def _longest(self, wanted: float) -> float:
+        """A step of a wanted length or less, in which no body passes through another, or turns far."""
         twists = np.abs(self.bodies.rows.twists(self.x))
         turn = float(np.linalg.norm(twists[:, 3:], axis=1).max(initial=0.0))
-        fast = float(np.linalg.norm(twists[:, :3], axis=1).max(initial=0.0))
-        longest = min(LONGEST * self.fall, TURN / turn if turn > 0 else np.inf)
-        if len(self.bodies.names) > 1:
-            # fast h + ½ a h² is a body's own size
-            rise = max(self.rise, 1e-12 * self.size)
-            longest = min(longest, 2 * self.small / (fast + float(np.sqrt(fast**2 + 2 * rise * self.small))))
+        longest = min(wanted, LONGEST * self.fall, TURN / turn if turn > 0 else np.inf)
+        longest = self.passing.longest(self.x, max(self.rise, 1e-12 * self.size), longest)
         most = self.request.options.limits[1]
         return longest if most is None else min(longest, most)
 
@@ -213,6 +210,7 @@ class ContactMarch:
         left = end - self.t
         h = left / max(1, round(left / self.fixed)) if left < 1.5 * self.fixed else self.fixed
         self._strike(self.stepper.bounces(self.t, self.x, h))
+        self.passing.saw(self.x, h)
         done = self.stepper.step(self.t, self.x, h, located=False)
         self._take_up_to_event(done, h, end)
 
@@ -487,7 +485,7 @@ class ContactMarch:
         )  # fmt: skip
         paradox = () if self.paradox is None else (self.paradox,)
         overlap = () if self.overlap is None else (self.overlap,)
-        records = (record, *overlap, *paradox, *self.events.past, *self.drive.notes, *plant.notes)
+        records = (record, *overlap, *self.passing.told(), *paradox, *self.events.past, *self.drive.notes, *plant.notes)
         told, changes = tuple(self.events.told), tuple(self.modes.changes)
         outcome = Outcome(stop, MOREAU, work, records, told, changes, done_at_start=self.events.fired)
         return Trajectory(plant, self.drive, self.p, times, rows, stop.ending, outcome, dense, held)

@@ -50,13 +50,15 @@ class TouchingBodies:
         self.size = max((body.size for body in self.described.bodies.values()), default=3)
         self.shapes = sorted(written.shapes.values(), key=lambda s: self.index.get(s.body, -1))
         # A second one looks at the end of a step, a third one takes positions back, while the first keeps its contacts.
-        (self.world, self.scout, self.pusher), self.laws, self.lengths = self._made(p)
+        (self.world, self.scout, self.pusher), self.laws, self.lengths, (self.thinnest, self.sway) = self._made(p)
         self.joints = joint_rows(system, book, self.rows)
 
     # -- the core's view ---------------------------------------------------------------------------------------
 
-    def _made(self, p: np.ndarray) -> tuple[list[Any], np.ndarray, tuple[float, float]]:
-        """Three worlds of the core, the laws as numbers, and the smallest and the largest size of a shape."""
+    def _made(self, p: np.ndarray) -> tuple[list[Any], np.ndarray, tuple[float, float], tuple[float, np.ndarray]]:
+        """Three worlds of the core, the laws as numbers, the smallest and the largest size of a shape; how thick the
+        thinnest pair that may touch is together (planes have one side, and are never passed), and how far from the
+        centre of each body the middle of a shape reaches, which moves as the body turns."""
         bodies = [self.described.bodies[name] for name in self.names]
         parts = [concatenate([ca.SX(b.mass), *([ca.vec(b.inertia)] if b.inertia is not None else [])]) for b in bodies]
         parts += [concatenate([s.size, s.at, ca.vec(s.rotation.T)]) for s in self.shapes]
@@ -90,7 +92,15 @@ class TouchingBodies:
         reach = np.where(owners >= 0, np.linalg.norm(shaped[:, 3:6], axis=1), 0.0)
         sizes = [s[:2].max() + far for s, far, own in zip(shaped, reach, self.shapes) if own.kind != "plane"]
         least = [min(v for v in s[:3] if v > 0) for s, own in zip(shaped, self.shapes) if own.kind != "plane"]
-        return worlds, laws, (min(least, default=1.0), max(sizes, default=1.0))
+        half = np.full(len(self.shapes), np.inf)
+        half[[own.kind != "plane" for own in self.shapes]] = least
+        thinnest = float(np.min((half[:, None] + half)[table >= 0], initial=np.inf))
+        sway = np.zeros(len(bodies))
+        for own, at, owner in zip(self.shapes, shaped, owners):
+            long = {"capsule": at[1], "box": np.linalg.norm(at[: self.size]), "ellipsoid": at[:3].max()}
+            if owner >= 0 and own.kind != "plane":
+                sway[owner] = max(sway[owner], np.linalg.norm(at[3:6]) + long.get(own.kind, 0.0))
+        return worlds, laws, (min(least, default=1.0), max(sizes, default=1.0)), (thinnest, sway)
 
     def _check_numbers(self, values: list[np.ndarray]) -> None:
         """Refuse parameters that make a mass, a size or a law what the model itself would not take."""
