@@ -103,3 +103,16 @@ def test_a_form_of_a_reduced_model_holds_for_the_values_that_the_reduction_holds
     n = dd.eliminate(dd.reduce(m))
     with pytest.raises(dd.InputError, match="holds for k = 0 alone"):
         dd.simulate(n, 1.0, parameters={"k": 1.0})
+
+
+def test_derivatives_through_clocks_where_a_run_selects_its_states():
+    m = dd.Model("driven pendulum")
+    q, u, k = m.coordinate("q", 2, start=[0.6, -0.8]), m.discrete("u", start=0.0), m.parameter("k", 1.2)
+    m.kinetic_energy(ca.sumsqr(m.rate(q)) / 2)
+    m.potential_energy(9.81 * q[1])
+    m.constraint("rod", ca.sumsqr(q) - 1)
+    m.generalised_force(q, ca.vertcat(u, 0))
+    m.every(0.15, {"u": u / 2 - k * m.rate(q)[0]})
+    n = dd.reduce(m, stabilise="dummy_derivatives")
+    found, right = (dd.sensitivities(form, 0.5).d("q", "k") for form in (n, m))
+    np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-6)

@@ -39,7 +39,7 @@ from daedalus.model.system.system import System
 from daedalus.model.values import given_start, parameter_values
 from daedalus.reduction.forms.explicit_form import ExplicitForm
 from daedalus.reduction.forms.no_form import NoForm
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import FormOf, Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.simulation.inputs.read_inputs import Drive, read_inputs
 from daedalus.simulation.plant.explicit_plant import ExplicitPlant
@@ -404,7 +404,7 @@ def _road(request: Request, rests: tuple[str, ...] | None = None) -> tuple[Road,
     """
     solved, system, drive, left = _driven(request)
     if rests is not None:
-        system = without_instants(system, rests, Reduction, ClosedLoop)
+        system = without_instants(system, rests, Reduction, FormOf, ClosedLoop)
     method, formulas, why = _method_for(system, request.method, request.rtol)
     limits = dict(zip(LIMITS, request.limits))
     settings = _settings(system, method, request.rtol, request.atol, limits, formulas)

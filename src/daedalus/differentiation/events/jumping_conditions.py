@@ -25,7 +25,7 @@ from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
 from daedalus.model.variables import Event
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import FormOf, Reduction
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_of_derivatives import JumpNotDifferentiated
@@ -275,7 +275,7 @@ def _fixed(
         events=(*own.events, *events),
         guards=concatenate([own.guards, *guards]),
         resets=ca.vertcat(own.resets, stay) if own.events else stay,
-        parts=(FixedModes(conditions, chosen), *own.parts(Reduction, ClosedLoop, HeldStates)),
+        parts=(FixedModes(conditions, chosen), *own.parts(Reduction, FormOf, ClosedLoop, HeldStates)),
     )
 
 

@@ -26,7 +26,7 @@ from daedalus.model.switching.schedule import same_instant
 from daedalus.model.system.closed_loop import ClosedLoop
 from daedalus.model.system.once import once
 from daedalus.model.system.system import System
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import FormOf, Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.switches import switches_of
 from daedalus.simulation.inputs.read_inputs import Drive
@@ -473,7 +473,7 @@ def mirrored(base: System, nominal: System, system: System) -> System:
     sliding = system.part(Sliding)
     if sliding is None:
         same = system is nominal or bool(system.discrete_count)
-        return base if same else without_instants(system, (), Reduction, ClosedLoop)
+        return base if same else without_instants(system, (), Reduction, FormOf, ClosedLoop)
     own = mirrored(base, nominal, sliding.outside)
     return staying(own, sliding.which, sliding.stay, sliding.off)
 

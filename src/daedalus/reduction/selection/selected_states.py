@@ -16,7 +16,7 @@ from daedalus.model.system.equation_row import Role, free_name, level_name
 from daedalus.model.system.once import once
 from daedalus.model.system.state_choice import StateChoice
 from daedalus.model.system.system import System
-from daedalus.reduction.reduction_record import Reduction
+from daedalus.reduction.reduction_record import FormOf, Reduction
 from daedalus.reduction.redundancy.independent_constraints import Redundancy
 from daedalus.reduction.selection.dominant_columns import BOUND, dominant_columns, partners, worst_rate
 
@@ -169,9 +169,10 @@ class SelectedStates:
         written = [replace(row, role=Role.WRITTEN) if row.role is Role.SELECTED else row for row in system.rows]
         return system.changed(
             residual=self._tied, rows=written, events=[system.events[k] for k in events],
-            guards=system.guards[events], resets=system.resets[events, :], choices=(),
+            guards=system.guards[events], resets=system.resets[events, :],
+            assigned=system.assigned[events, :], choices=(),
             invariants={**kept, **system.invariants}, invariant_rows=(*origins, *system.invariant_rows),
-            watched={}, watched_rows=(), parts=system.parts(Reduction, Redundancy),
+            watched={}, watched_rows=(), parts=system.parts(Reduction, FormOf, Redundancy),
         )  # fmt: skip
 
     def _singular(self, group: ChoicePositions, t: float) -> SingularModelError:
