@@ -77,7 +77,7 @@ class ContactStepper(ContactProblem):
         before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)
         limit = self.reach + h * float(
-            np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * self.reach, initial=0.0)
+            np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * bodies.sway, initial=0.0)
         )
         poses = bodies.rows.poses(middle)
         count = world.place(poses, limit, self._share(h))
