@@ -31,6 +31,10 @@ PARTS = (
         {"part": "explicit", "cells": 1_000_000},
         {"first": ("a million cells, 1000 evaluations with set-up", 60.0)},
     ),
+    (
+        {"part": "rhs", "cells": 1_000_000},
+        {"nanoseconds": ("right-hand side of a million cells, ns an unknown", 2.0)},
+    ),
 )
 
 # Gradients by a coefficient in every cell, in runs by the same method.
@@ -79,7 +83,7 @@ def evaluate(session: Session) -> Iterator[Row]:
         found = session.probe("large", options)
         record = (found.records or [{}])[0]
         for key, (words, allowed) in numbers.items():
-            unit = "" if key == "gigabytes" else "s"
+            unit = "s" if key in ("first", "repeated") else ""
             yield Row(
                 words,
                 f"{allowed:g} {unit}".strip(),

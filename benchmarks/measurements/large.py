@@ -16,11 +16,14 @@ BYTES = 1 if sys.platform == "darwin" else 1024
 def measure(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One record: seconds of the first call with all imports, gigabytes, seconds of a repeated call where it is asked
     for. Options: part "brusselator" (side, steps, linear), "heat", "ladder" or "explicit" (cells); repeated. For part
-    "gradient" (field, side, method): how many runs a gradient takes."""
+    "gradient" (field, side, method): how many runs a gradient takes; for part "rhs" (cells): nanoseconds an unknown."""
     begin = process_time()
     parts = {"brusselator": brusselator, "heat": heat, "ladder": ladder, "explicit": explicit}
     if options["part"] == "gradient":
         yield gradient(options)
+        return
+    if options["part"] == "rhs":
+        yield right_hand_side(options["cells"])
         return
     run = parts[options["part"]](options)
     first = process_time() - begin
@@ -104,6 +107,24 @@ def explicit(options: dict[str, Any]) -> Any:
 
     run()
     return run
+
+
+def right_hand_side(cells: int) -> dict[str, Any]:
+    """CPU time of an evaluation of the field of `explicit`, called from a loop in the core."""
+    import casadi as ca
+
+    from daedalus.compilation import compile_function
+
+    u = ca.SX.sym("u", cells)
+    rates = 0.1 * (ca.vertcat(u[-1], u[:-1]) - u) - u**3
+    core = compile_function(ca.Function("f", [u], [rates]), wait=True).core
+    start = np.sin(2 * np.pi * np.arange(cells) / cells)
+    seconds, repetitions = [], 20
+    for _ in range(10):
+        begin = process_time()
+        core.time_per_call(start, repetitions=repetitions)
+        seconds.append((process_time() - begin) / repetitions)
+    return {"nanoseconds": 1e9 * min(seconds) / cells}
 
 
 def gradient(options: dict[str, Any]) -> dict[str, Any]:
