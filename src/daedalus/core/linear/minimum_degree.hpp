@@ -6,8 +6,17 @@
 //
 //   d_i = min(d_i + |L_p \ i|, |A_i \ i| + |L_p \ i| + sum over its other elements e of |L_e \ L_p|)
 //
-// of its degree. Unknowns with equal neighbours are numbered together. Rows that are nearly full come last. An unknown
-// without a diagonal entry (a multiplier of a saddle point) waits until a neighbour of it has been eliminated.
+// of its degree. Unknowns with equal neighbours are numbered together. Rows that are nearly full come last.
+//
+// An unknown without a diagonal entry (a multiplier of a saddle point) waits until a neighbour of it has been eliminated.
+// Its pivot may vanish then, as where differences bind neighbours on a grid: the pressures p, q of a velocity between them
+// get the pivots -1 / a and, behind p, 0. Where it waits for all neighbours with a diagonal, A in
+//
+//   [A  B']
+//   [B  0 ]
+//
+// has been eliminated for whole rows of B at every moment: no pivot -b A^-1 b' vanishes if A is definite and B has full
+// rank (M. Benzi, G. H. Golub, J. Liesen, Acta Numerica 14, 2005, section 3.3).
 #pragma once
 
 #include <algorithm>
@@ -87,8 +96,8 @@ public:
     enum class OrderSearch { done, no_order, no_memory };
 
     // order[k] is the unknown that is eliminated k-th. No order: some unknowns never get a diagonal.
-    static OrderSearch find(const SymmetricGraph& graph, Block<std::int32_t>& order) noexcept {
-        MinimumDegree search(graph);
+    static OrderSearch find(const SymmetricGraph& graph, Waiting waiting, Block<std::int32_t>& order) noexcept {
+        MinimumDegree search(graph, waiting);
         if (!order.make(graph.n) || !search.load()) return OrderSearch::no_memory;
         return search.run(order);
     }
@@ -96,13 +105,13 @@ public:
 private:
     static constexpr std::int32_t none = -1;
 
-    explicit MinimumDegree(const SymmetricGraph& graph) : graph_(graph), n_(graph.n) {}
+    MinimumDegree(const SymmetricGraph& graph, Waiting waiting) : graph_(graph), waiting_(waiting), n_(graph.n) {}
 
     bool load() noexcept {
         if (!begin_.make(n_) || !elements_.make(n_) || !length_.make(n_) || !weight_.make(n_) || !degree_.make(n_) ||
             !mark_.make(n_) || !outside_.make(n_) || !hash_.make(n_) || !first_of_hash_.make(n_) || !next_.make(n_) ||
-            !member_.make(n_) || !stamps_.make(n_) || !last_member_.make(n_) || !role_.make(n_) || !buckets_.make(n_) ||
-            !pool_.make(graph_.begin[n_] + n_))
+            !member_.make(n_) || !waits_.make(n_) || !stamps_.make(n_) || !last_member_.make(n_) || !role_.make(n_) ||
+            !buckets_.make(n_) || !pool_.make(graph_.begin[n_] + n_))
             return false;
         const auto full = static_cast<std::int32_t>(std::fmax(16.0, 10 * std::sqrt(static_cast<double>(n_))));
         for (std::int32_t i = 0; i < n_; ++i) {
@@ -117,6 +126,8 @@ private:
                 if (role_[graph_.neighbour[p]] != Role::last) pool_[used_++] = graph_.neighbour[p];
             length_[i] = static_cast<std::int32_t>(used_ - begin_[i]);
             degree_[i] = length_[i];
+            if (role_[i] == Role::waiting && waiting_ == Waiting::for_all)
+                for (std::int32_t k = 0; k < length_[i]; ++k) waits_[i] += graph_.has_diagonal[pool_[begin_[i] + k]];
             if (role_[i] == Role::ready) buckets_.add(i, degree_[i]);
             ++left_;
         }
@@ -140,6 +151,17 @@ private:
         return OrderSearch::done;
     }
 
+    // Whether neighbours with a diagonal have to be eliminated before this one.
+    bool waits(std::int32_t i) const noexcept { return waits_[i] > 0; }
+
+    // Counts an unknown that is eliminated, and what is numbered with it, where others wait for them.
+    void release_neighbours(std::int32_t eliminated) noexcept {
+        if (waiting_ == Waiting::for_one) return;
+        for (std::int32_t j = eliminated; j != none; j = member_[j])
+            for (long long p = graph_.begin[j]; graph_.has_diagonal[j] && p < graph_.begin[j + 1]; ++p)
+                waits_[graph_.neighbour[p]] -= waits(graph_.neighbour[p]);
+    }
+
     std::int32_t next_pivot() noexcept {
         for (; least_ < n_; ++least_)
             if (const std::int32_t pivot = buckets_.first(least_); pivot != none) return pivot;
@@ -150,6 +172,7 @@ private:
         buckets_.remove(pivot);
         left_ -= weight_[pivot];
         if (!write_element(pivot)) return false;
+        release_neighbours(pivot);
         measure_others(pivot);
         for (std::int32_t k = 0; k < length_[pivot]; ++k) shorten(pivot, pool_[begin_[pivot] + k]);
         join_equal(pivot);
@@ -233,7 +256,8 @@ private:
         if (held != none) pool_[own + ++kept] = held;
         pool_[own + kept_elements] = pivot;
         elements_[i] = kept_elements + 1, length_[i] = kept + 1;
-        if (beyond == 0) {
+        if (beyond == 0 && !waits(i)) {
+            release_neighbours(i);
             absorb(pivot, i);
             size_ -= weight_[i], left_ -= weight_[i];
             return;
@@ -252,7 +276,7 @@ private:
     void join_equal(std::int32_t pivot) noexcept {
         for (std::int32_t k = 0; k < length_[pivot]; ++k) {
             const std::int32_t i = pool_[begin_[pivot] + k];
-            if (role_[i] == Role::gone) continue;
+            if (role_[i] == Role::gone || waits(i)) continue;
             const auto slot = static_cast<std::int32_t>(hash_[i]);
             std::int32_t j = first_of_hash_[slot];
             for (; j != none && !equal_lists(i, j); j = next_[j]) {}
@@ -284,8 +308,9 @@ private:
             const std::int32_t i = pool_[begin_[pivot] + k];
             if (role_[i] == Role::gone) continue;
             pool_[begin_[pivot] + kept++] = i;
-            role_[i] = Role::ready;
             degree_[i] = std::min(degree_[i] + size_, left_) - weight_[i];
+            if (waits(i)) continue;
+            role_[i] = Role::ready;
             buckets_.add(i, degree_[i]);
             if (degree_[i] < least_) least_ = degree_[i];
         }
@@ -298,12 +323,13 @@ private:
     enum class Role : std::uint8_t { ready, waiting, last, element, gone };
 
     const SymmetricGraph& graph_;
+    Waiting waiting_;
     std::int32_t n_, left_ = 0, size_ = 0, least_ = 0;
     long long used_ = 0, stamp_ = 0;
     Block<long long> begin_, stamps_;
     Block<std::int32_t> pool_;
     // Of an unknown: its list is first elements, then unknowns; of an element: unknowns.
-    Block<std::int32_t> elements_, length_, weight_, degree_, mark_, outside_;
+    Block<std::int32_t> elements_, length_, weight_, degree_, mark_, outside_, waits_;
     Block<std::uint32_t> hash_;
     Block<std::int32_t> first_of_hash_, next_, member_, last_member_;
     Block<Role> role_;

@@ -45,6 +45,7 @@ public:
         } else if (follow_structure(values, row_scale, column_scale)) {
             return true;
         }
+        if (order_later() && follow_structure(values, row_scale, column_scale)) return true;
         const Structure structure = by_structure_;
         const Form form = form_;
         if (factor_with_new_pivots(values, row_scale, column_scale)) return true;
@@ -152,6 +153,19 @@ private:
         take_scales(row_scale, column_scale);
         ordered_ = true;
         return refactor_finite(values) == Quality::good;
+    }
+
+    // Another order of the structure, for values that made a pivot of the first one poor; false: there is none.
+    DAEDALUS_COLD bool order_later() noexcept {
+        if (by_structure_ != Structure::yes || form_ != Form::fronts) return false;
+        const Choice choice = structure_.find_later(*matrix_);
+        if (choice == Choice::singular) return false;
+        if (choice == Choice::no_memory || !front_factors_.write(*matrix_, structure_)) {
+            by_structure_ = Structure::no, has_structure_ = false;
+            return false;
+        }
+        fill_ = structure_.tree.fill(), operations_ = structure_.tree.operations(), ++orderings;
+        return true;
     }
 
     bool equilibrate(const Number* values, const double* row_scale, const double* column_scale) noexcept {

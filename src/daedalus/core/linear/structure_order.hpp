@@ -139,8 +139,13 @@ public:
     // rows belong to other columns altogether, only values tell which.
     Choice find(const CompactPattern& matrix) noexcept {
         if (graph.missing_diagonals > 0 && 10 * graph.one_sided > graph.pairs()) return Choice::singular;
-        if (const Choice known = find_order(matrix); known != Choice::made) return known;
-        return tree.make(graph, order) ? Choice::made : Choice::no_memory;
+        return find(matrix, Waiting::for_one);
+    }
+    // For values that let a pivot of the first order vanish: unknowns without a diagonal wait for all their neighbours.
+    // Singular: nothing waits, or has done so already.
+    Choice find_later(const CompactPattern& matrix) noexcept {
+        if (graph.missing_diagonals == 0 || waiting_ == Waiting::for_all) return Choice::singular;
+        return find(matrix, Waiting::for_all);
     }
 
     SymmetricGraph graph;
@@ -148,26 +153,33 @@ public:
     Block<std::int32_t> order;
 
 private:
+    Choice find(const CompactPattern& matrix, Waiting waiting) noexcept {
+        waiting_ = waiting;
+        if (const Choice known = find_order(matrix); known != Choice::made) return known;
+        return tree.make(graph, order) ? Choice::made : Choice::no_memory;
+    }
     // That of an earlier solver with this pattern, else a new one.
     Choice find_order(const CompactPattern& matrix) noexcept {
-        if (const auto* known = matrix.kept ? matrix.kept->find() : nullptr) {
+        if (const auto* known = matrix.kept ? matrix.kept->find(waiting_) : nullptr) {
             if (!order.make(matrix.n)) return Choice::no_memory;
             std::copy(known->begin(), known->end(), order.data());
             return Choice::made;
         }
         if (matrix.kept) ++matrix.kept->searches;
-        switch (MinimumDegree::find(graph, order)) {
+        switch (MinimumDegree::find(graph, waiting_, order)) {
             case MinimumDegree::OrderSearch::no_memory: return Choice::no_memory;
             case MinimumDegree::OrderSearch::no_order: return Choice::singular;
             case MinimumDegree::OrderSearch::done: break;
         }
         try {
-            if (matrix.kept) matrix.kept->keep(order.data(), matrix.n);
+            if (matrix.kept) matrix.kept->keep(waiting_, order.data(), matrix.n);
         } catch (const std::bad_alloc&) {
             return Choice::no_memory;
         }
         return Choice::made;
     }
+
+    Waiting waiting_ = Waiting::for_one;
 };
 
 // An order in which every entry of a matrix lies close to its diagonal, where there is one: that of the pattern itself, or
