@@ -71,6 +71,26 @@ def test_a_bat_that_swings_hits_a_ball(seed, own_body):
         assert tr["bat.angular_velocity"][-1] == pytest.approx(rate - 3 * arm * impulse, abs=1e-5 * rate)
 
 
+@pytest.mark.parametrize("kind", ["joint", "body"])
+def test_a_bar_on_a_hinge_bounces_off_a_post(kind):
+    draw = np.random.default_rng(7)
+    for _ in range(2):
+        start, rate, place, e = draw.uniform(-2.5, -0.4), 10 ** draw.uniform(0, 2), draw.uniform(0.5, 1.8), 0.5
+        m = dd.Model("bar")
+        m.gravity([0.0, 0.0])
+        across = np.array([-np.sin(start), np.cos(start)])
+        body = {"position": [across[1], -across[0]], "velocity": list(rate * across), "rotation": start,
+                "angular_velocity": rate}  # fmt: skip
+        bar = m.body("bar", mass=1.0, inertia=1 / 3, orientation="planar", **(body if kind == "body" else {}))
+        joint = {"coordinates": "joint", "start": start, "rate": rate} if kind == "joint" else {}
+        m.joint("hinge", "revolute", dd.ground, bar, at_a=[0, 0], at_b=[-1.0, 0], **joint)
+        bar.shape("capsule", size=[0.01, 2.0])
+        m.ground.shape("sphere", size=0.02, at=[place, 0])
+        m.contact(bar, dd.ground, friction=0.1, restitution=e)
+        tr = dd.simulate(m, (0.1 - start) / rate)
+        assert tr["bar.angular_velocity"][-1] == pytest.approx(-e * rate, rel=1e-4)
+
+
 def test_equal_steps_that_may_pass_a_wall_say_so_and_both_remedies_see_it():
     far, speed, thick, radius = 3.0, 500.0, 0.01, 0.02
     m = shot(speed, radius, thick, far, own_body=False)
