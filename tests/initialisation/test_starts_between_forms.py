@@ -24,6 +24,7 @@ FORMS: dict[str, Form] = {
     "reduced, copied": lambda m: dd.reduce(m).copy(),
     "reduced, eliminated": lambda m: dd.eliminate(dd.reduce(m)),
     "reduced, eliminated, pickled": lambda m: pickle.loads(pickle.dumps(dd.eliminate(dd.reduce(m)))),
+    "reduced, frozen, pickled": lambda m: pickle.loads(pickle.dumps(dd.reduce(m).freeze())),
     "reduced, first order": lambda m: dd.to_first_order(dd.reduce(m)),
     "reduced, semi-explicit": lambda m: dd.to_semi_explicit(dd.reduce(m)),
     "eliminated, reduced": lambda m: dd.reduce(dd.eliminate(dd.reduce(m))),

@@ -67,10 +67,10 @@ def given_elsewhere(system: System) -> dict[str, float]:
     (('a', 'b', 'c', 'c_dot'), {'a_dot': 0.5})
     """
     first = first_written(system)
-    if first is system:
+    if first is system and not first.written_starts:
         return {}
     own = {*system.labels["x"], *derivatives_as_states(system).values()}
-    written = zip(first.labels["x"], first.start["x"].tolist())
+    written = [*first.written_starts.items(), *zip(first.labels["x"], first.start["x"].tolist())]
     follow = {*system.labels["xdot"], *system.labels["z"]}
     return {label: value for label, value in written if value == value and label not in own and label in follow}
 
@@ -79,7 +79,9 @@ def given_elsewhere(system: System) -> dict[str, float]:
 def has_other_states(system: System) -> bool:
     """Whether a reduction made this form of the model one of other states, so that open values follow from all."""
     first = first_written(system)
-    return first is not system and set(first.labels["x"]) != set(system.labels["x"])
+    if first is system or first.written_starts:
+        return bool(first.written_starts)
+    return set(first.labels["x"]) != set(system.labels["x"])
 
 
 def with_given_elsewhere(system: System, values: Mapping[str, object]) -> Mapping[str, object]:

@@ -65,6 +65,12 @@ class Reduction:
         return {row.equation: row.times for row in self.levels}
 
     @property
+    def written_starts(self) -> dict[str, float]:
+        """All start values that were written for states of the model before, by name."""
+        before = zip(self.original.labels["x"], self.original.start["x"].tolist())
+        return {**self.original.written_starts, **{label: value for label, value in before if value == value}}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """The findings as sentences."""
         return tuple(str(finding) for finding in self.findings)
@@ -114,6 +120,11 @@ class FormOf:
     """The reduction that the model behind another form of it came of: `dd.eliminate(dd.reduce(m))` is one of m too."""
 
     reduction: Reduction
+
+    @property
+    def written_starts(self) -> dict[str, float]:
+        """All start values that were written for states of the model before that reduction, by name."""
+        return self.reduction.written_starts
 
 
 def reduction_behind(system: System) -> Reduction | None:

@@ -23,7 +23,7 @@ def record():
 
 
 def test_every_field_is_listed():
-    added = {"event_purposes", "event_manners", "choices", "aliases", "output_units", "on_request"}
+    added = {"event_purposes", "event_manners", "choices", "aliases", "output_units", "on_request", "written_starts"}
     assert set(record()) | added == set(FIELDS)
 
 

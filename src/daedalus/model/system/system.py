@@ -138,6 +138,15 @@ class System(NamedVectors):
         return tuple(row.label for row in self.rows)
 
     @cached_property
+    def written_starts(self) -> dict[str, float]:
+        """Start values that were written for states that a reduction replaced, by name; files keep them."""
+        known = dict(self._content.written_starts)
+        for part in self._content.parts:
+            known.update(getattr(part, "written_starts", {}))
+        own = set(self.labels["x"]) if known else set()
+        return {label: value for label, value in known.items() if label not in own}
+
+    @cached_property
     def discrete_count(self) -> int:
         """How many entries discrete variables have; they are the last ones of p."""
         return sum(v.size for v in self.of_kind("discrete"))
@@ -223,6 +232,7 @@ class System(NamedVectors):
             "choices": [choice.to_record() for choice in self.choices],
             "output_units": dict(self.output_units),
             "on_request": list(self.on_request),
+            "written_starts": self.written_starts,
         }
         return {
             "version": VERSION,

@@ -22,7 +22,8 @@ class SystemContent:
     where each equation comes from, and each element of what is kept at zero. guards: one row an event. resets,
     assigned: (events, states) and (events, discrete variables) after each event. watched: kept at zero by solutions,
     but nothing holds them to it. choices: of states, where parameters say which of them are integrated. aliases:
-    further names of variables and of their derivatives. parts: records of how the system was made. rewritten: whether
+    further names of variables and of their derivatives. written_starts: of states that a reduction replaced, where no
+    part knows them. parts: records of how the system was made. rewritten: whether
     equations or variables have changed since.
     """
 
@@ -44,6 +45,7 @@ class SystemContent:
     aliases: Mapping[str, str] = field(default_factory=dict)
     output_units: Mapping[str, str] = field(default_factory=dict)
     on_request: Sequence[str] = ()
+    written_starts: Mapping[str, float] = field(default_factory=dict)
     assigned: ca.SX | None = None
     parts: Sequence[object] = ()
     rewritten: bool = False

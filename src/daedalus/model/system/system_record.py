@@ -29,7 +29,7 @@ ARGUMENTS = ("t", *LETTERS)
 FIELDS = (
     "version", "name", "variables", "orders", "symbols", "equations", "outputs", "invariants", "watched",
     "invariant_rows", "watched_rows", "events", "event_purposes", "event_manners", "aliases", "choices",
-    "output_units", "on_request", "formulas",
+    "output_units", "on_request", "written_starts", "formulas",
 )  # fmt: skip
 PURPOSES = tuple(purpose.value for purpose in EventPurpose)
 _LETTER_OF = {"algebraic": "z", "input": "u", "parameter": "p", "discrete": "p"}
@@ -62,6 +62,7 @@ def read_content(record: PlainRecord) -> SystemContent:
         aliases=_read_aliases(record),
         output_units=_read_output_units(record, [v.name for v in variables]),
         on_request=_read_on_request(record, [v.name for v in variables if v.kind == "algebraic"]),
+        written_starts=_read_written_starts(record),
     )
 
 
@@ -189,3 +190,11 @@ def _read_on_request(record: PlainRecord, unknowns: Sequence[str]) -> list[str]:
     if unknown:
         raise record.misfit("on_request", "names of outputs and algebraic variables", unknown[0])
     return list(names)
+
+
+def _read_written_starts(record: PlainRecord) -> dict[str, float]:
+    """Start values of states that a reduction replaced, by name."""
+    if "written_starts" not in record:
+        return {}
+    own = record.part("written_starts")
+    return {name: own.number(name) for name in own.names()}
