@@ -289,3 +289,17 @@ def test_bodies_without_a_written_rotation_begin_unturned(coordinates: str) -> N
     force = 20 * (np.array([0.3, 0, 0.2]) - place) - [0, 0, 9.81]
     np.testing.assert_allclose(np.cross(place, force), 0, atol=1e-9)
     assert np.linalg.norm(place) == pytest.approx(0.3, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_states_that_a_run_selects_all_rest(seed):
+    """A pendulum in Cartesian coordinates with a side force f hangs at tan φ = f / (m g), whatever is selected."""
+    rng, m = np.random.default_rng(seed), dd.Model("pendulum")
+    mass, length, force = rng.uniform(0.5, 2), rng.uniform(0.5, 2), rng.uniform(0.5, 5)
+    q = m.coordinate("q", 2, start=[0.6 * length, -0.8 * length])
+    m.kinetic_energy(mass / 2 * ca.sumsqr(m.rate(q)))
+    m.potential_energy(9.81 * mass * q[1] - force * q[0])
+    m.constraint("rod", ca.sumsqr(q) - length**2)
+    found = dd.equilibrium(dd.reduce(m, stabilise="dummy_derivatives"), guess={"q[0]": rng.uniform(0, 0.5)})
+    right = length * np.array([force, -9.81 * mass]) / np.hypot(force, 9.81 * mass)
+    assert min(np.abs(found["q"] - right).max(), np.abs(found["q"] + right).max()) < 1e-8

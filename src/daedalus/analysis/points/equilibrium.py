@@ -22,11 +22,12 @@ from daedalus.analysis.points.operating_point import OperatingPoint, put, read_p
 from daedalus.analysis.points.steady_motion import steady_motion
 from daedalus.analysis.points.steady_state_search import search
 from daedalus.errors import InputError, SolverError
-from daedalus.model.expressions import concatenate
+from daedalus.model.expressions import concatenate, elements
 from daedalus.model.mechanics.mechanics_part import refuse_touching
 from daedalus.model.model import Model, as_system, model_at_rest
 from daedalus.model.names import counted, listed
 from daedalus.model.switching.delays import refuse_delays
+from daedalus.model.system.equation_row import EquationRow
 from daedalus.model.system.once import once, remembered
 from daedalus.model.system.system import System
 from daedalus.model.system.system_record import ARGUMENTS
@@ -204,14 +205,37 @@ def equilibrium(
 
 def _with_invariants(system: System) -> System:
     """The system with what it keeps as further equations, which a point at rest obeys too."""
-    return once(system, _all_rows) if system.has_invariants else system
+    return once(system, _all_rows) if system.has_invariants or system.choices else system
 
 
 def _all_rows(system: System) -> System:
-    residual = concatenate([system.residual, *system.invariants.values()])
+    residual, constraints, origins = _of_every_choice(system)
     return system.changed(
-        residual=residual, rows=(*system.rows, *system.invariant_rows), invariants={}, invariant_rows=()
-    )
+        residual=concatenate([residual, *constraints, *system.invariants.values()]),
+        rows=(*system.rows, *origins, *system.invariant_rows),
+        invariants={}, invariant_rows=(), choices=(),
+    )  # fmt: skip
+
+
+def _of_every_choice(system: System) -> tuple[ca.SX, list[ca.SX], list[EquationRow]]:
+    """The equations in which every state of a choice is integrated, and its constraints beside them.
+
+    With one choice alone a state that it makes dependent need not rest where its constraint is singular.
+    """
+    residual, p = system.residual, elements(system.symbol("p"))
+    places = [system.place(choice.parameter).positions.tolist() for choice in system.choices]
+    flags = {k for own in places for k in own}
+    none = [ca.SX(0) if k in flags else symbol for k, symbol in enumerate(p)]
+    constraints: list[ca.SX] = []
+    origins: list[EquationRow] = []
+    for choice, own in zip(system.choices, places):
+        chosen = {constraint: own[flag] for flag, _, constraint in reversed(choice.entries)}
+        for k in chosen.values():
+            one = [ca.SX(1) if k == j else symbol for j, symbol in enumerate(none)]
+            rows = [row for row in range(residual.numel()) if ca.depends_on(residual[row], p[k])]
+            constraints.append(ca.substitute(residual[rows], concatenate(p), concatenate(one)))
+            origins += [system.rows[row] for row in rows]
+    return ca.densify(ca.substitute(residual, concatenate(p), concatenate(none))), constraints, origins
 
 
 # -- what is unknown -------------------------------------------------------------------------------------------
