@@ -33,7 +33,9 @@ def varying_mass(system: System) -> list[str]:
     >>> varying_mass(cone.freeze())
     ['h']
     """
-    entries = ca.vec(ca.simplify(structure_of(system).slopes("xdot")))
+    # A column of the entries that there are: the zeros of a large field take gigabytes.
+    slopes = structure_of(system).slopes("xdot")
+    entries = ca.simplify(ca.SX(ca.Sparsity.dense(slopes.nnz()), slopes.nz[:]))
     found = []
     for letter in ("t", "xdot", "x", "z", "u"):
         symbols = system.symbol(letter)
