@@ -76,9 +76,9 @@ class ContactStepper(ContactProblem):
         seen = bodies.rows.seen_from(middle)
         before, twists = seen.twists(x), seen.twists(free)
         moves = np.abs(before) + np.abs(twists)
-        limit = self.reach + h * float(
-            np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * bodies.sway, initial=0.0)
-        )
+        # What closes is located, so ends that turn are looked for; an equal step pushes out what the next one finds.
+        turns = bodies.sway if located else self.reach
+        limit = self.reach + h * float(np.max(moves[:, :3].sum(axis=1) + moves[:, 3:].sum(axis=1) * turns, initial=0.0))
         poses = bodies.rows.poses(middle)
         count = world.place(poses, limit, self._share(h))
         self._set_joints(t + h, free, False, seen)
