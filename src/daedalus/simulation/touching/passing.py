@@ -15,8 +15,9 @@ from daedalus.simulation.touching.touching_bodies import TouchingBodies
 class Passing:
     """The shapes of a run that could pass through each other: all pairs but those with a plane, which has one side."""
 
-    def __init__(self, bodies: TouchingBodies) -> None:
-        self.bodies, self.near = bodies, 0.5 * bodies.thinnest
+    def __init__(self, bodies: TouchingBodies, flights: bool = True) -> None:
+        """flights: whether steps may be as long as gaps are wide; frictions and stops are located in shorter ones."""
+        self.bodies, self.near, self.flights = bodies, 0.5 * bodies.thinnest, flights
         self.planes = np.array([shape.kind == "plane" for shape in bodies.shapes], dtype=bool)
         self.possible = bool(np.isfinite(self.near))
         self._most = (0.0, 0.0)  # the longest way in an equal step, and its time
@@ -27,8 +28,8 @@ class Passing:
             return wanted
         fast = self._fastest(x)
         near = within(self.near, fast, rise)
-        if wanted <= near:
-            return wanted
+        if wanted <= near or not self.flights:
+            return min(wanted, near)
         return max(near, within(0.5 * self._gap(x, 2 * (fast + 0.5 * rise * wanted) * wanted), fast, rise))
 
     def saw(self, x: np.ndarray, h: float) -> None:

@@ -112,6 +112,7 @@ class ContactMarch:
             return slopes
 
         self.beside = single_laws(plant, bodies)
+        self.passing = Passing(bodies, flights=self.beside is None)
         self.rhs = rhs if self.beside is None else without_laws(self.beside, drive.at_time, quiet)
         # A projection that is no function of a row leaves joints to the steps, which take positions back as well.
         project = None if plant.projection is None else plant.projection.core
@@ -119,7 +120,7 @@ class ContactMarch:
         small, large = bodies.lengths
         fast, pull = speed_and_pull(bodies, row, self.rhs(request.t0, row), large)
         self.speed = max(np.sqrt(pull * large), fast)
-        self.size, self.fall, self.passing = large, float(np.sqrt(large / pull)), Passing(bodies)
+        self.size, self.fall = large, float(np.sqrt(large / pull))
         lengths = Lengths(TOUCH * large, SLOW * self.speed, BOUNCE * float(np.sqrt(pull * large)), large, pull)
         self.stepper = ContactStepper(
             bodies, self.rhs, drive.at_time, quiet, self.slots, lengths, self.counts, EXACT, 0.1 * small, self.beside
