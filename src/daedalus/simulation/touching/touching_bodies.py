@@ -96,10 +96,10 @@ class TouchingBodies:
         half[[own.kind != "plane" for own in self.shapes]] = least
         thinnest = float(np.min((half[:, None] + half)[table >= 0], initial=np.inf))
         sway = np.zeros(len(bodies))
-        for own, at, owner in zip(self.shapes, shaped, owners):
+        for shape, at, owner in zip(self.shapes, shaped, owners):
             long = {"capsule": at[1], "box": np.linalg.norm(at[: self.size]), "ellipsoid": at[:3].max()}
-            if owner >= 0 and own.kind != "plane":
-                sway[owner] = max(sway[owner], np.linalg.norm(at[3:6]) + long.get(own.kind, 0.0))
+            if owner >= 0 and shape.kind != "plane":
+                sway[owner] = max(sway[owner], np.linalg.norm(at[3:6]) + long.get(shape.kind, 0.0))
         return worlds, laws, (min(least, default=1.0), max(sizes, default=1.0)), (thinnest, sway)
 
     def _check_numbers(self, values: list[np.ndarray]) -> None:
