@@ -71,7 +71,7 @@ SEEDS = [*DEFAULT, *(pytest.param(seed, marks=pytest.mark.wide) for seed in rang
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_derivatives_are_those_of_runs_with_other_parameters(seed):
-    """What is refused is told; where differences have no limit there is nothing to compare."""
+    """Models that are refused are skipped, and so are derivatives whose differences have no limit."""
     m = random_model(seed)
     try:
         sens = dd.sensitivities(m, END, rtol=1e-8)

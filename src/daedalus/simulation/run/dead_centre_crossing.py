@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from daedalus.model.system.system import System
@@ -36,15 +38,25 @@ def cross_dead_centre(first: Piece, done: Trajectory) -> Next:
 
 def back_to_dead_centre(first: Piece, done: Trajectory) -> Next:
     """The way over a dead centre inside a piece that stopped behind it: what came behind says nothing."""
-    return passed_and_led(first, done)[2]
+    return passage_of(first, done).led
 
 
-def passed_and_led(
-    first: Piece, piece: Trajectory, may_lead: bool = True
-) -> tuple[list[Passed], Passed | None, Trajectory | None]:
-    """The places that a piece passed, then the way over the next one, or that one where the run has a kink and no way.
+class SingularPassage(NamedTuple):
+    """How a piece came over its singular places.
 
-    Where a piece stopped, why it did decides whether a kink before that is the reason.
+    passed: those that it passed smoothly, in order. led: the way over the next one, if it is to be led over it.
+    kink: the next one, if the run has a kink there and no way leads over it.
+    """
+
+    passed: list[Passed]
+    led: Trajectory | None = None
+    kink: Passed | None = None
+
+
+def passage_of(first: Piece, piece: Trajectory, may_lead: bool = True) -> SingularPassage:
+    """How a piece came over its singular places, up to the first that needs a way.
+
+    Where a piece stopped, the reason for that decides; a kink before it does not.
     """
     request = first.road.request
     places = singular_places(piece, request.rtol, request.save_at is None)
@@ -53,11 +65,13 @@ def passed_and_led(
         led = None
         if may_lead and (place.has_kink or led_by_errors(piece)):
             led = way_of(piece, place.time, request.t1, step_tolerance(first))
-        if led is not None:
-            return places[:count], None, led
-        if place.has_kink and piece.status.final:
-            return places[:count], place, None
-    return [place for place in places if not place.has_kink], None, None
+        if led is not None or (place.has_kink and piece.status.final):
+            return SingularPassage(_smooth(places[:count]), led, None if led is not None else place)
+    return SingularPassage(_smooth(places))
+
+
+def _smooth(places: list[Passed]) -> list[Passed]:
+    return [place for place in places if not place.has_kink]
 
 
 def way_of(piece: Trajectory, place: float, t1: float, rtol: float) -> Trajectory | None:

@@ -21,7 +21,7 @@ from daedalus.simulation.result.outcome import Outcome
 from daedalus.simulation.result.records import Record
 from daedalus.simulation.result.records_on_the_way import DeadCentresPassed
 from daedalus.simulation.result.trajectory import Trajectory
-from daedalus.simulation.run.dead_centre_crossing import passed_and_led
+from daedalus.simulation.run.dead_centre_crossing import passage_of
 from daedalus.simulation.run.next_piece import next_piece
 from daedalus.simulation.run.pieces import CUT_SHORT, go_on, sampled_piece
 from daedalus.simulation.run.road import Piece
@@ -47,7 +47,7 @@ def along_branches(first: Piece, whole: Trajectory, progress: Any, cancel: Any) 
     has_steps = request.save_at is None
     while k < len(pieces):
         poll("singular places")
-        passed, kink, led = passed_and_led(first, pieces[k], ways < MOST_WAYS)
+        passed, led, kink = passage_of(first, pieces[k], ways < MOST_WAYS)
         if passed:
             pieces[k], changed = _told(pieces[k], passed), True
         if led is not None:
